@@ -6,6 +6,7 @@
 #include "tokens.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,7 +24,8 @@ struct job {
 /* What a thread (-j) served. */
 struct served {
     uint64_t clients, failed, messages, bytes, wrong;
-    uint64_t active; /* clients that it is serving */
+    uint64_t active;     /* clients that it is serving */
+    atomic_ullong begun; /* of the first thread: clients of all, over or not */
 };
 
 static const struct opt_def defs[] = {
@@ -143,14 +145,19 @@ static bool turn(void *user, bool over)
     return parts_turn(run->parts, run->part.part);
 }
 
-static bool full(void *user, unsigned active)
+/* Threads take clients at the same time: the last one is one thread's. */
+static bool full(void *user, bool take)
 {
     struct job *j = user;
-    struct served all;
+    struct served *first = parts_result(j->run.parts, 0);
+    unsigned long long begun = atomic_load(&first->begun);
 
-    ((struct served *)parts_result(j->run.parts, j->run.part.part))->active = active;
-    all = served_by_all(j);
-    return j->max && all.clients + all.failed + all.active >= j->max;
+    do
+        if (j->max && begun >= j->max)
+            return true;
+    while (take && !atomic_compare_exchange_weak(&first->begun, &begun, begun + 1));
+    ((struct served *)parts_result(j->run.parts, j->run.part.part))->active += take;
+    return false;
 }
 
 static int no_port(const struct job *j, int error)

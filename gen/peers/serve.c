@@ -64,7 +64,7 @@ uint64_t serve_wrong(const struct serve_session *s)
 static bool is_full(const struct serve *v)
 {
     if (v->config.full)
-        return v->config.full(v->config.turns, serve_active(v));
+        return v->config.full(v->config.turns, false);
     return v->config.max && v->served + v->failed + serve_active(v) >= v->config.max;
 }
 
@@ -74,6 +74,8 @@ static struct serve_session *session_new(struct serve *v, ns_t now)
     for (unsigned i = 0; i < SERVE_SESSIONS && !is_full(v); i++) {
         struct serve_session *s = &v->session[i];
         if (!s->used) {
+            if (v->config.full && v->config.full(v->config.turns, true))
+                return NULL; /* another process has taken the last one meanwhile */
             memset(s, 0, sizeof *s);
             s->used = true;
             s->fd = s->id = -1;

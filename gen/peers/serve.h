@@ -44,9 +44,9 @@ struct serve_config {
      * is alone. It says whether it is this one's turn, and is told (`over`) that this one took a client, or has no
      * room for it. */
     bool (*turn)(void *user, bool over);
-    /* Likewise: whether all processes together have as many clients, over or not, as are wanted; it is told how many
-     * this one is serving. NULL: `max` says it. */
-    bool (*full)(void *user, unsigned active);
+    /* Likewise: whether all processes together have as many clients, over or not, as are wanted; `take`: this one
+     * takes one more, unless they have. NULL: `max` says it. */
+    bool (*full)(void *user, bool take);
     void *turns;  /* argument of turn() and full() */
     int listener; /* with turn(): the socket */
     bool no_cm;   /* no RDMA-CM: another one listens */

@@ -124,7 +124,6 @@ void direction_reset(struct direction *d)
     memset((char *)d + sizeof *s, 0, sizeof *d - sizeof *s);
     d->nak.ep = d->rnr.ep = d->resend.ep = d->row = d->refused = NO_EPISODE;
     d->stop_ep = NO_EPISODE;
-    d->host = d->peer = HOSTS_SEEN;
     d->pause_ep = d->cnp.ep = d->depth.ep = d->credit.ep = NO_EPISODE;
 }
 
@@ -270,7 +269,7 @@ static void on_request(struct timeline *t, const struct event *e)
 
     if (!d)
         return;
-    over = timeline_latest_over(t, d);
+    over = timeline_latest_over(d);
     if (UNLIKELY(e->as == SEEN_RESTART)) {
         spans_add(&d->spans, now, TIME_IDLE, NO_EPISODE);
         direction_reset(d);
@@ -347,7 +346,7 @@ static void on_response(struct timeline *t, const struct event *e)
         return;
     from = d->spans.at;
     quiet = d->waits ? now - from : 0;
-    over = timeline_latest_over(t, d);
+    over = timeline_latest_over(d);
     if (UNLIKELY(d->n_blind))
         timeline_sees_responses(t, d, e->flow);
     if (UNLIKELY(t->have_cnps && !d->last_rsp))
@@ -382,6 +381,29 @@ static void on_response(struct timeline *t, const struct event *e)
 
 /* --- Packets ---------------------------------------------------------------------------------- */
 
+/* Learn the resolution of the time stamps. */
+static void note_tick(struct timeline *t, const struct frame *f)
+{
+    uint32_t tap = conn_tap_of(f);
+    struct ts_step *s = &t->ticks[((tap >> 16) * 8 + tap) % TICK_TAPS];
+
+    if (!s->owner)
+        *s = ts_step_new(tap + 1, f->ts);
+    if (s->owner != tap + 1 || ts_step_is_settled(s))
+        return;
+    ts_step_learn(s, f->ts);
+    while (f->ts % t->tick)
+        t->tick /= 10;
+}
+
+static void on_early(void *user, const struct pkt *p)
+{
+    struct timeline *t = user;
+
+    if (UNLIKELY(t->tick > 1))
+        note_tick(t, p->frame);
+}
+
 static void on_before(void *user, const struct event *e)
 {
     struct timeline *t = user;
@@ -389,8 +411,6 @@ static void on_before(void *user, const struct event *e)
 
     if (now > *last)
         *last = now;
-    while (UNLIKELY(now % t->tick))
-        t->tick /= 10;
     if (LIKELY(e->own != FLOW_NONE))
         note_seen(t, e->own, now);
     if (e->kind == EVENT_REQUEST && e->h)
@@ -449,13 +469,14 @@ static void release(struct timeline *t)
     free(t->episodes);
     free(t->rows);
     free(t->silences);
+    timeline_ports_free(t);
     free(t);
 }
 
 struct timeline *timeline_of(struct observer *o)
 {
     struct timeline *t = observer_timeline(o);
-    struct observer_sub s = {.over = on_over, .before = on_before, .after = on_after};
+    struct observer_sub s = {.over = on_over, .early = on_early, .before = on_before, .after = on_after};
 
     if (t)
         return t;

@@ -4,6 +4,7 @@
 
 #include "dissect/link/macc.h"
 #include "src/account/timeline.h"
+#include "src/taps/step.h"
 
 /* Sets of states that a later state of account.h may replace: by a slow peer, by a wait for the READ depth, by
  * throttled, by a loss, by an RNR wait. Responses to READs come in order: while one is late, no depth would bring
@@ -225,12 +226,12 @@ struct direction {
     uint16_t waited;    /* how many responses without trouble went into `usual` */
     /* usual time from a request of any queue pair of the host to a new one of this, for PACE_BYTES; 0: not known */
     ns_t pace;
-    uint8_t paces;    /* how many gaps went into `pace`; at most PACE_EARLY */
-    uint32_t host;    /* place in timeline.sent; HOSTS_SEEN: not known yet */
-    uint32_t peer;    /* likewise, of the responder */
-    ns_t last_answer; /* time of the latest response */
-    ns_t answered;    /* time of the latest response that its queue pair sent, to a request of the other side */
-    ns_t answering;   /* of the first of those that follow each other within PAUSE_REACTION */
+    uint8_t paces;     /* how many gaps went into `pace`; at most PACE_EARLY */
+    struct port *host; /* of the requester; NULL: not known yet */
+    struct port *peer; /* likewise, of the responder */
+    ns_t last_answer;  /* time of the latest response */
+    ns_t answered;     /* time of the latest response that its queue pair sent, to a request of the other side */
+    ns_t answering;    /* of the first of those that follow each other within PAUSE_REACTION */
     /* Times from the last response, when nothing was outstanding, to the next request: how long such a rest is. */
     struct {
         ns_t latest; /* not one of the others yet; 0: none */
@@ -285,12 +286,26 @@ struct early_cnp {
 
 /* A request or response: queue pairs of a host send in turn. */
 struct turn {
-    uint32_t host;   /* place in timeline.sent */
     uint32_t len;    /* its bytes */
     bool answer;     /* a response */
     ns_t ts, before; /* its time, and that of the packet before of the same queue pair */
 };
 #define TURNS 256 /* the latest ones */
+
+/* What a host sends, as a tap sees it: all its queue pairs together. */
+struct port {
+    struct conn_addr addr;
+    uint32_t tap;
+    uint32_t len;      /* of the latest request: bytes, */
+    ns_t ts;           /* and time; 0: none yet */
+    ns_t pace;         /* direction.pace of it; 0: not known */
+    ns_t least;        /* the shortest time from any request to the next one, for PACE_BYTES; 0: not known */
+    ns_t loop;         /* the shortest time from a packet that it had to wait for to the request that it sent then */
+    ns_t still, awake; /* the latest time in which it sent no request for STOP_LEAST or longer */
+    struct turn turns[TURNS];
+    uint32_t n_turns; /* so far; the latest is at (n_turns - 1) % TURNS */
+};
+#define PORTS_MOST 65536 /* all further ones count as one */
 
 /* A pause that a station asked for. */
 struct paused {
@@ -322,6 +337,8 @@ struct silence {
 
 #define LAST_FILES 64 /* further files share places */
 
+#define TICK_TAPS 1024 /* interfaces whose time stamps are examined; further ones are not */
+
 #define SLOW_TIMES  4                 /* a response is slow that takes so many times the usual time, */
 #define SLOW_SPREAD 16                /* so many times the usual spread more than the usual time, */
 #define SLOW_LEAST  (200 * NS_PER_US) /* at least this, */
@@ -346,18 +363,9 @@ struct timeline {
     struct timeline_row *rows;
     size_t n_rows, rows_cap;
     struct host_seen hosts[HOSTS_SEEN];
-    /* By host, which may share a place: time and bytes of the latest request; direction.pace of it; the shortest time
-     * from any request of the host to the next one, for PACE_BYTES; the shortest time from a packet that the host had
-     * to wait for to the request that it sent then, as the tap sees it. 0: not known. */
-    struct {
-        ns_t ts;
-        ns_t pace, least;
-        ns_t loop;
-        ns_t still, awake; /* the latest time in which the host sent no request for STOP_LEAST or longer */
-        uint32_t len;
-    } sent[HOSTS_SEEN];
-    struct turn turns[TURNS];
-    uint32_t n_turns; /* so far; the latest is at (n_turns - 1) % TURNS */
+    struct port **ports; /* hash table with room for ports_cap, n_ports of them; NULL: free */
+    uint32_t n_ports, ports_cap;
+    struct port spare; /* of all hosts for which there is no memory */
     struct early_cnp cnps[EARLY_CNPS];
     bool have_cnps;       /* any of them */
     uint32_t cnp_guesses; /* flows looked at for them, GUESSES_MOST at most */
@@ -368,7 +376,10 @@ struct timeline {
     struct silence *silences;         /* NULL: there is one tap only */
     uint32_t n_silences;              /* so far, likewise */
     ns_t last[LAST_FILES];            /* time of the latest packet, by file: each has a clock of its own */
-    ns_t tick;                        /* resolution of the time stamps: a power of 10 ns, 1 s at most */
+    /* resolution of the time stamps, of all taps the finest: a power of 10 ns, 1 s at most. The first ones of each tap
+     * tell it, which all see that share out a capture. */
+    ns_t tick;
+    struct ts_step ticks[TICK_TAPS];
     bool ended;
 };
 
@@ -440,7 +451,7 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
  * credits). */
 void timeline_response(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now);
 /* A request came `took` after a packet without which its requester would not have sent it. */
-void timeline_note_loop(struct timeline *t, const struct direction *d, ns_t took);
+void timeline_note_loop(const struct direction *d, ns_t took);
 /* Whether a request counts towards the depth: a READ or atomic. */
 bool timeline_uses_depth(const struct pkt *p);
 /* timeline_stops.c. What is known of a silence before a new request `e` that goes on with a message, before that one
@@ -449,7 +460,7 @@ struct stop {
     bool on, others; /* it is a stop; as in struct episode */
     ns_t from;
 };
-struct stop timeline_stop(struct timeline *t, const struct direction *d, const struct event *e, ns_t now);
+struct stop timeline_stop(const struct direction *d, const struct event *e, ns_t now);
 /* What that silence was lost to, unless what the requester waited for explains it. */
 void timeline_claim_stop(struct timeline *t, struct direction *d, const struct event *e, const struct stop *s,
                          ns_t now);
@@ -467,13 +478,13 @@ void timeline_note_answer(struct direction *d, const struct event *e);
 void timeline_pace(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, bool held);
 /* When a queue pair that may send from `since` on, not before its latest request, has its turn: first each other one of
  * the host that sent later sends a frame. A response that the queue pair sends takes its turn. */
-ns_t timeline_its_turn(const struct timeline *t, const struct direction *d, ns_t since);
+ns_t timeline_its_turn(const struct direction *d, ns_t since);
 /* Whether a new request at `now` came later after the host's latest requests than usual; `slack`: by at least so much,
  * while the time that a frame takes is not known. */
-bool timeline_is_stalled(const struct timeline *t, const struct direction *d, ns_t now, ns_t slack);
+bool timeline_is_stalled(const struct direction *d, ns_t now, ns_t slack);
 /* Whether a new request at `now` was sent in its turn: requests of others of the host, each of which had one since the
  * latest request, filled the time. */
-bool timeline_awaits_turn(const struct timeline *t, const struct direction *d, ns_t now);
+bool timeline_awaits_turn(const struct direction *d, ns_t now);
 /* A response `e` takes a turn of the responder's host. */
 void timeline_answer_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 /* A request `e` that is not new. */
@@ -481,7 +492,7 @@ void timeline_turn(struct timeline *t, struct direction *d, const struct event *
 /* Time that a frame of `len` bytes of the requester's host takes; 0: not known. */
 ns_t timeline_frame_takes(const struct direction *d, uint32_t len);
 /* When the latest packet of the direction was over: a request occupies the port of its requester for a time. */
-ns_t timeline_latest_over(const struct timeline *t, const struct direction *d);
+ns_t timeline_latest_over(const struct direction *d);
 
 /* timeline_pauses.c */
 /* A packet that may be a pause frame. */
@@ -495,7 +506,16 @@ void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_
 /* Request `p` passes: note its class, before timeline_paused(). */
 void timeline_note_class(struct timeline *t, struct direction *d, const struct pkt *p);
 
-/* timeline_tries.c. The place of a host in timeline.hosts and timeline.sent. */
+/* timeline_ports.c. The port of a host; there always is one. */
+struct port *timeline_port(struct timeline *t, const struct conn_addr *a, uint32_t tap);
+/* The turn that was taken `i` turns ago, from 1; NULL: it is not kept. */
+static inline const struct turn *port_turn(const struct port *p, uint32_t i)
+{
+    return i <= TURNS && i <= p->n_turns ? &p->turns[(p->n_turns - i) % TURNS] : NULL;
+}
+void timeline_ports_free(struct timeline *t);
+
+/* timeline_tries.c. The place of a host in timeline.hosts. */
 uint32_t timeline_host(const struct conn_addr *a, uint32_t tap);
 /* A packet of no connection: its host is alive; a DREQ ends a connection. */
 void timeline_other(struct timeline *t, const struct pkt *p);

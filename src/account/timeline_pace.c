@@ -183,9 +183,9 @@ ns_t timeline_frame_takes(const struct direction *d, uint32_t len)
 }
 
 /* Likewise of another queue pair of the host: as that one has shown if this has not yet. */
-static ns_t other_takes(const struct timeline *t, const struct direction *d, uint32_t len)
+static ns_t other_takes(const struct direction *d, uint32_t len)
 {
-    ns_t pace = d->pace || d->host == HOSTS_SEEN ? d->pace : t->sent[d->host].pace;
+    ns_t pace = d->pace || !d->host ? d->pace : d->host->pace;
 
     return pace * (len + FRAME_EXTRA) / PACE_BYTES;
 }
@@ -218,51 +218,51 @@ static uint32_t bytes_of(const struct event *e)
 static inline ns_t take_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now, uint32_t *len)
 {
     const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
+    struct port *p;
     ns_t near;
 
-    if (UNLIKELY(d->host == HOSTS_SEEN))
-        d->host = timeline_host(&f->src, f->tap);
-    near = now - t->sent[d->host].ts;
+    if (UNLIKELY(!d->host))
+        d->host = timeline_port(t, &f->src, f->tap);
+    p = d->host;
+    near = now - p->ts;
     if (UNLIKELY(near >= STOP_LEAST)) {
-        t->sent[d->host].still = t->sent[d->host].ts;
-        t->sent[d->host].awake = now;
+        p->still = p->ts;
+        p->awake = now;
     }
-    *len = t->sent[d->host].len;
+    *len = p->len;
     if (near > 0 && near < PACE_MOST) {
-        ns_t took = near * PACE_BYTES / (*len + FRAME_EXTRA) + 1, *least = &t->sent[d->host].least;
-        *least = *least && *least < took ? *least : took;
+        ns_t took = near * PACE_BYTES / (*len + FRAME_EXTRA) + 1;
+        p->least = p->least && p->least < took ? p->least : took;
     }
-    t->sent[d->host].ts = now;
-    t->sent[d->host].len = bytes_of(e);
+    p->ts = now;
+    p->len = bytes_of(e);
     return near;
 }
 
-static void note_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+static void note_turn(struct direction *d, const struct event *e, ns_t now)
 {
-    t->turns[t->n_turns++ % TURNS] =
-        (struct turn){.host = d->host, .len = bytes_of(e), .ts = now, .before = d->last_request};
+    d->host->turns[d->host->n_turns++ % TURNS] =
+        (struct turn){.len = bytes_of(e), .ts = now, .before = d->last_request};
     d->last_request = now;
 }
 
 /* timeline_its_turn() as it was at `until`. */
-static ns_t its_turn(const struct timeline *t, const struct direction *d, ns_t since, ns_t until)
+static ns_t its_turn(const struct direction *d, ns_t since, ns_t until)
 {
+    const struct turn *x;
     ns_t at = since;
 
-    for (uint32_t i = 1; i <= TURNS && i <= t->n_turns; i++) {
-        const struct turn *x = &t->turns[(t->n_turns - i) % TURNS];
-        if (x->ts <= since)
-            break;
+    for (uint32_t i = 1; d->host && (x = port_turn(d->host, i)) && x->ts > since; i++) {
         bool next = x->before <= since, again = d->answered > since && x->ts > d->answered && x->before <= d->answered;
-        if (x->host == d->host && x->ts < until && (next || again))
-            at += other_takes(t, d, x->len);
+        if (x->ts < until && (next || again))
+            at += other_takes(d, x->len);
     }
     return at;
 }
 
-ns_t timeline_its_turn(const struct timeline *t, const struct direction *d, ns_t since)
+ns_t timeline_its_turn(const struct direction *d, ns_t since)
 {
-    return its_turn(t, d, since, INT64_MAX);
+    return its_turn(d, since, INT64_MAX);
 }
 
 #define RELEASED_SURE 4 /* so many waits in a row that a response ended are no chance */
@@ -286,22 +286,23 @@ void timeline_note_answer(struct direction *d, const struct event *e)
 }
 
 /* For how long the host was still sending a frame at `since`. */
-static ns_t port_is_busy(const struct timeline *t, const struct direction *d, ns_t since)
+static ns_t port_is_busy(const struct direction *d, ns_t since)
 {
-    for (uint32_t i = 1; i <= TURNS && i <= t->n_turns; i++) {
-        const struct turn *x = &t->turns[(t->n_turns - i) % TURNS];
-        if (x->host == d->host && x->ts <= since) {
-            ns_t over = x->ts + other_takes(t, d, x->len);
+    const struct turn *x;
+    ns_t over;
+
+    for (uint32_t i = 1; d->host && (x = port_turn(d->host, i)); i++)
+        if (x->ts <= since) {
+            over = x->ts + other_takes(d, x->len);
             return over > since ? over - since : 0;
         }
-    }
     return 0;
 }
 
 /* Whether the requester sent within `slack` after a response, at `from`, let it. */
-static bool is_released(const struct timeline *t, const struct direction *d, ns_t from, ns_t now, ns_t slack)
+static bool is_released(const struct direction *d, ns_t from, ns_t now, ns_t slack)
 {
-    return from > d->last_new && now <= timeline_its_turn(t, d, from) + slack;
+    return from > d->last_new && now <= timeline_its_turn(d, from) + slack;
 }
 
 /* The spacing that packets within messages have shown, behind a frame of `len` bytes; 0: as usual. */
@@ -313,11 +314,11 @@ static ns_t spacing_behind(const struct direction *d, uint32_t len)
 /* Whether a gap before a message is as wide as those between packets within messages: a pacer makes it no narrower,
  * and what is wider is not due to it alone. One that a response ended is as wide only by chance. A packet that the
  * pacer lets go while the port is busy waits for that, and for its turn. */
-static bool is_as_spaced(const struct timeline *t, const struct direction *d, const struct open_gap *g)
+static bool is_as_spaced(const struct direction *d, const struct open_gap *g)
 {
     ns_t spacing = spacing_behind(d, g->len), paced = g->from + spacing;
     ns_t own = timeline_frame_takes(d, g->len), usual = g->due - own + spacing;
-    ns_t busy = port_is_busy(t, d, paced), turn = its_turn(t, d, paced, g->to) + busy;
+    ns_t busy = port_is_busy(d, paced), turn = its_turn(d, paced, g->to) + busy;
 
     if (g->ended && llabs(g->to - paced - busy) > spacing / 32)
         return false;
@@ -348,7 +349,7 @@ static void settle_open(struct timeline *t, struct direction *d, const struct ev
 {
     for (unsigned i = 0; i < d->cut.n_open; i++) {
         const struct open_gap *g = &d->cut.open[i];
-        if (is_as_spaced(t, d, g))
+        if (is_as_spaced(d, g))
             claim_throttled(t, d, e, g->due, g->to);
     }
     d->cut.n_open = 0;
@@ -360,17 +361,17 @@ static void settle_open(struct timeline *t, struct direction *d, const struct ev
 static void watch_start(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, ns_t due)
 {
     ns_t own = timeline_frame_takes(d, d->last_len);
-    bool known = spacing_is_known(d), released = is_released(t, d, from, now, own + own / 8 + port_is_busy(t, d, from));
+    bool known = spacing_is_known(d), released = is_released(d, from, now, own + own / 8 + port_is_busy(d, from));
     const struct open_gap g = {.from = d->last_new,
                                .due = due,
                                .to = now,
                                .len = d->last_len,
-                               .ended = d->cut.answers <= 1 && is_released(t, d, from, now, own / 16)};
+                               .ended = d->cut.answers <= 1 && is_released(d, from, now, own / 16)};
 
     if (released && d->full && timeline_uses_depth(e->p))
         return;
     released &= d->cut.answers <= 1; /* with two, the earlier response would have released the request already */
-    if (known ? is_as_spaced(t, d, &g) : timeline_outstanding(d, e->h) && !released)
+    if (known ? is_as_spaced(d, &g) : timeline_outstanding(d, e->h) && !released)
         claim_throttled(t, d, e, due, now);
     else if (!known)
         keep_open(d, &g);
@@ -379,22 +380,21 @@ static void watch_start(struct timeline *t, struct direction *d, const struct ev
 /* Whether a wide gap within a message is a wait for a response, because the requester limits its outstanding packets
  * and has reached that limit. Then each such gap ends with a response; a gap that CNPs caused ends with one only by
  * chance, and is as wide as the one before. */
-static bool is_window(const struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now,
-                      ns_t own)
+static bool is_window(struct direction *d, const struct event *e, ns_t from, ns_t now, ns_t own)
 {
     bool full = d->cut.answers <= 1 && packets_out(e->h) + d->cut.freed >= d->most;
-    bool at_once = full && is_released(t, d, from, now, own / 16);
+    bool at_once = full && is_released(d, from, now, own / 16);
     ns_t spacing = spacing_behind(d, d->last_len);
     bool as_before = spacing && llabs(now - d->last_new - spacing) <= spacing / 64;
 
-    d->cut.released = full && !as_before && is_released(t, d, from, now, own + own / 8) ? d->cut.released + 1 : 0;
+    d->cut.released = full && !as_before && is_released(d, from, now, own + own / 8) ? d->cut.released + 1 : 0;
     return d->cut.released >= RELEASED_SURE || at_once;
 }
 
 /* A new request after CNPs: it was due as soon as each other queue pair that sent meanwhile had its turn. */
 static void watch_spacing(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
 {
-    ns_t own = timeline_frame_takes(d, d->last_len), due = timeline_its_turn(t, d, d->last_new) + own;
+    ns_t own = timeline_frame_takes(d, d->last_len), due = timeline_its_turn(d, d->last_new) + own;
     bool wide = now - due > own / 4, fast = d->cut.first && d->cut.answers && !d->cut.gap;
     bool full = fast && d->cut.answered > due;
 
@@ -403,7 +403,7 @@ static void watch_spacing(struct timeline *t, struct direction *d, const struct 
             watch_start(t, d, e, from, now, due);
         return;
     }
-    if (wide ? is_window(t, d, e, from, now, own) : is_filled(d, now, own, due))
+    if (wide ? is_window(d, e, from, now, own) : is_filled(d, now, own, due))
         return;
     if (wide) /* until the first response of all, the window of a requester that was not slow yet may have been full */
         claim_throttled(t, d, e, full ? d->cut.answered : due, now);
@@ -416,38 +416,35 @@ static void watch_spacing(struct timeline *t, struct direction *d, const struct 
         settle_open(t, d, e);
 }
 
-bool timeline_is_stalled(const struct timeline *t, const struct direction *d, ns_t now, ns_t slack)
+bool timeline_is_stalled(const struct direction *d, ns_t now, ns_t slack)
 {
     ns_t own = timeline_frame_takes(d, d->last_len);
 
-    return now - timeline_its_turn(t, d, d->last_new) - own > (own ? own : slack);
+    return now - timeline_its_turn(d, d->last_new) - own > (own ? own : slack);
 }
 
 /* Time that a frame of `len` bytes takes at least: requests may have followed each other at a distance as a rule. */
-static ns_t least_takes(const struct timeline *t, const struct direction *d, uint32_t len)
+static ns_t least_takes(const struct direction *d, uint32_t len)
 {
-    return d->host == HOSTS_SEEN ? 0 : t->sent[d->host].least * (len + FRAME_EXTRA) / PACE_BYTES;
+    return d->host ? d->host->least * (len + FRAME_EXTRA) / PACE_BYTES : 0;
 }
 
-ns_t timeline_latest_over(const struct timeline *t, const struct direction *d)
+ns_t timeline_latest_over(const struct direction *d)
 {
-    ns_t at = d->spans.at, takes = least_takes(t, d, d->last_len), most = (d->last_len + FRAME_EXTRA) * FRAME_BYTE_MOST;
+    ns_t at = d->spans.at, takes = least_takes(d, d->last_len), most = (d->last_len + FRAME_EXTRA) * FRAME_BYTE_MOST;
 
     return d->last_request == at ? at + (takes < most ? takes : most) : at;
 }
 
-bool timeline_awaits_turn(const struct timeline *t, const struct direction *d, ns_t now)
+bool timeline_awaits_turn(const struct direction *d, ns_t now)
 {
-    ns_t at = d->last_new, own = least_takes(t, d, d->last_len);
+    ns_t at = d->last_new, own = least_takes(d, d->last_len);
+    const struct turn *x;
 
-    for (uint32_t i = 1; i <= TURNS && i <= t->n_turns; i++) {
-        const struct turn *x = &t->turns[(t->n_turns - i) % TURNS];
-        if (x->ts <= d->last_new)
-            break;
-        if (x->host == d->host && (x->answer || x->before > d->last_new))
+    for (uint32_t i = 1; d->host && (x = port_turn(d->host, i)) && x->ts > d->last_new; i++) {
+        if (x->answer || x->before > d->last_new)
             return false;
-        if (x->host == d->host)
-            at += least_takes(t, d, x->len);
+        at += least_takes(d, x->len);
     }
     return at > d->last_new && now <= at + own + own / 4;
 }
@@ -464,14 +461,14 @@ void timeline_answer_turn(struct timeline *t, struct direction *d, const struct 
 {
     const struct flow *f;
 
-    if (UNLIKELY(d->peer == HOSTS_SEEN)) {
+    if (UNLIKELY(!d->peer)) {
         f = conn_flow_at(observer_conns(t->observer), e->flow);
-        d->peer = timeline_host(&f->dst, f->tap);
+        d->peer = timeline_port(t, &f->dst, f->tap);
     }
-    if (LIKELY(!t->sent[d->peer].ts))
+    if (LIKELY(!d->peer->ts))
         return; /* no request of that host waits for its turn */
-    t->turns[t->n_turns++ % TURNS] =
-        (struct turn){.host = d->peer, .len = bytes_of(e), .answer = true, .ts = now, .before = d->last_answer};
+    d->peer->turns[d->peer->n_turns++ % TURNS] =
+        (struct turn){.len = bytes_of(e), .answer = true, .ts = now, .before = d->last_answer};
     d->last_answer = now;
     if (e->own != FLOW_NONE && t->dirs[e->own])
         note_answering(t->dirs[e->own], now);
@@ -482,7 +479,7 @@ void timeline_turn(struct timeline *t, struct direction *d, const struct event *
     uint32_t len;
 
     take_turn(t, d, e, now, &len);
-    note_turn(t, d, e, now);
+    note_turn(d, e, now);
 }
 
 void timeline_pace(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, bool held)
@@ -493,14 +490,14 @@ void timeline_pace(struct timeline *t, struct direction *d, const struct event *
     bool went_back = d->last_request > d->last_new; /* the gap between the new requests tells nothing */
 
     if (after_cnp && !d->pace) /* the first CNP came before it had shown any: other queue pairs of the host have */
-        d->pace = t->sent[d->host].pace;
+        d->pace = d->host->pace;
     if (d->last_new && after_cnp && d->pace && !held && !went_back)
         watch_spacing(t, d, e, from, now);
     else if (d->last_new && !after_cnp && (!(e->p->op->flags & OPF_START) || timeline_outstanding(d, e->h)))
         note_pace(d, near, len);
     if (d->pace)
-        t->sent[d->host].pace = d->pace;
-    note_turn(t, d, e, now);
+        d->host->pace = d->pace;
+    note_turn(d, e, now);
     d->cut.first = !e->h->have_una;
     d->most = out > d->most ? out : d->most;
     d->last_len = bytes_of(e);

@@ -16,24 +16,24 @@
 #define SAME_PART 16               /* ACK timeouts of one requester differ by at most such a part */
 
 /* Whether other queue pairs of the requester's host sent most of the time since `from`. */
-static bool others_sent(const struct timeline *t, const struct direction *d, ns_t from, ns_t now)
+static bool others_sent(const struct direction *d, ns_t from, ns_t now)
 {
     ns_t most = (now - from) / 2, latest, still, awake;
 
-    if (d->host == HOSTS_SEEN)
+    if (!d->host)
         return false;
-    latest = t->sent[d->host].ts;
-    still = t->sent[d->host].still > from ? t->sent[d->host].still : from;
-    awake = t->sent[d->host].awake;
+    latest = d->host->ts;
+    still = d->host->still > from ? d->host->still : from;
+    awake = d->host->awake;
     return latest > from && now - latest < most && awake - still < most;
 }
 
-struct stop timeline_stop(struct timeline *t, const struct direction *d, const struct event *e, ns_t now)
+struct stop timeline_stop(const struct direction *d, const struct event *e, ns_t now)
 {
     bool within = e->as == SEEN_NEW && e->h->service == SVC_RC && !(e->p->op->flags & OPF_START) && !d->between;
     struct stop s = {.on = within, .from = d->spans.at};
 
-    s.others = s.on && others_sent(t, d, s.from, now);
+    s.others = s.on && others_sent(d, s.from, now);
     return s;
 }
 

@@ -256,7 +256,7 @@ static unsigned why_back(struct timeline *t, const struct direction *d, const st
     if (e->why == BACK_RNR && !d->rnr.open && e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
         return BACK_IMPLIED; /* the RNR wait is over: a response is missing, as no NAK is for this request */
     if (obeyed)
-        timeline_note_loop(t, d, now - d->nak.ts);
+        timeline_note_loop(d, now - d->nak.ts);
     if (obeyed && !known && silence < NAK_HEEDED)
         return e->why;
     return asked && timer_ran_out(f, d, e, now) ? BACK_SILENCE : e->why;

@@ -49,10 +49,9 @@ static bool goes_on(const struct event *e)
     return e->kind == EVENT_REQUEST && !(e->p->op->flags & OPF_START);
 }
 
-static bool is_at_once(struct timeline *t, const struct direction *d, const struct event *e, const struct held *w,
-                       ns_t now)
+static bool is_at_once(const struct direction *d, const struct event *e, const struct held *w, ns_t now)
 {
-    return now - timeline_its_turn(t, d, w->over) <= reaction(d) || goes_on(e);
+    return now - timeline_its_turn(d, w->over) <= reaction(d) || goes_on(e);
 }
 
 /* A wait that response `e` ended, and that the request sent at `now` shows to have held it back. */
@@ -123,13 +122,13 @@ static void settle_unsure(struct direction *d)
 
 /* Whether the SEND at `now` follows the credits at once. At a tap far from its requester: far sooner than it usually
  * follows the end of the message before, or no later, after far longer than usual. */
-static bool follows_credits(struct timeline *t, const struct direction *d, const struct event *e, ns_t now)
+static bool follows_credits(const struct direction *d, const struct event *e, ns_t now)
 {
     ns_t took = now - d->credit.over, rest = timeline_rest(d);
     bool outlasts = (d->credit.to - d->credit.from) / (REST_OUTLASTS - 1) >= rest;
     bool soon = took <= (outlasts ? rest : rest / REST_OUTLASTS);
 
-    return (d->credit.probe && soon) || is_at_once(t, d, e, &d->credit, now);
+    return (d->credit.probe && soon) || is_at_once(d, e, &d->credit, now);
 }
 
 /* The SEND at `now` had waited for a credit. Part of that time may be due to the requester's own limit of outstanding
@@ -138,11 +137,11 @@ static void claim_credit(struct timeline *t, struct direction *d, const struct e
 {
     ns_t from = d->credit.from, freed = d->credit.freed;
 
-    if (now > d->credit.to && timeline_awaits_turn(t, d, now)) {
+    if (now > d->credit.to && timeline_awaits_turn(d, now)) {
         drop_wait(&d->credit); /* when the credits came, other queue pairs of the host were still due first */
         return;
     }
-    if (follows_credits(t, d, e, now))
+    if (follows_credits(d, e, now))
         claim_wait(t, d, e, &d->credit, TROUBLE_CREDIT, TIME_CREDIT);
     else
         drop_wait(&d->credit);
@@ -157,7 +156,7 @@ static void claim_credit(struct timeline *t, struct direction *d, const struct e
  *   WRITE 1 2 3 4 ......... 5 ......... 6       window 4: each new one waits until one is complete
  *   ACK                   1           2
  */
-static void note_window(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+static void note_window(struct direction *d, const struct event *e, ns_t now)
 {
     uint32_t n = e->h->have_una ? messages_behind(e->h, e->h->una) + 1 : 0;
     bool free = e->p->op->flags & OPF_WRITE || (timeline_uses_depth(e->p) && !d->full);
@@ -168,7 +167,7 @@ static void note_window(struct timeline *t, struct direction *d, const struct ev
         d->window_times = 0;
     }
     if (UNLIKELY(free && at_once && n == d->window && d->window_times < WINDOW_SURE) &&
-        timeline_is_stalled(t, d, now, reaction(d))) {
+        timeline_is_stalled(d, now, reaction(d))) {
         if (++d->window_times == WINDOW_SURE)
             settle_unsure(d);
     }
@@ -199,27 +198,27 @@ static void note_read(struct direction *d, const struct event *e, ns_t now)
 
 /* A packet of the requester came `took` after one that it had to wait for: its way to the requester and back takes no
  * longer. */
-void timeline_note_loop(struct timeline *t, const struct direction *d, ns_t took)
+void timeline_note_loop(const struct direction *d, ns_t took)
 {
-    ns_t *loop = d->host == HOSTS_SEEN ? NULL : &t->sent[d->host].loop;
+    ns_t *loop = d->host ? &d->host->loop : NULL;
 
     if (loop && took > 0 && (!*loop || took < *loop))
         *loop = took;
 }
 
 /* Whether `took` is far longer than the way to the requester and back. */
-static bool outlasts_loop(const struct timeline *t, const struct direction *d, ns_t took)
+static bool outlasts_loop(const struct direction *d, ns_t took)
 {
-    return d->host != HOSTS_SEEN && t->sent[d->host].loop && took / FAR_LOOPS >= t->sent[d->host].loop;
+    return d->host && d->host->loop && took / FAR_LOOPS >= d->host->loop;
 }
 
 /* Whether a READ or atomic at `now` follows the response that made room for it after the same time as those before, in
  * which mostly nothing came: else it was the path that was busy. What takes far longer than the way to the requester
  * and back did not wait for that response. */
-static bool is_in_step(const struct timeline *t, struct direction *d, ns_t now)
+static bool is_in_step(struct direction *d, ns_t now)
 {
     ns_t took = now - d->far.over, least = d->far.loop - d->far.loop / FAR_PART;
-    bool quiet = now - d->last_answer >= took / 2 && !outlasts_loop(t, d, took),
+    bool quiet = now - d->last_answer >= took / 2 && !outlasts_loop(d, took),
          same = quiet && d->far.times && took >= least && took <= d->far.loop + d->far.loop / FAR_PART;
 
     if (!same) {
@@ -249,7 +248,7 @@ static void claim_step(struct timeline *t, struct direction *d, const struct eve
 static void claim_far(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     ns_t from = d->depth.to ? d->depth.from : d->far.over;
-    bool in_step = is_in_step(t, d, now);
+    bool in_step = is_in_step(d, now);
     uint32_t n = d->far.times;
 
     d->far.over = 0;
@@ -271,8 +270,8 @@ static void claim_far(struct timeline *t, struct direction *d, const struct even
 static void claim_depth(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     if (d->far.over)
-        timeline_note_loop(t, d, now - d->far.over);
-    if (d->depth.over && is_at_once(t, d, e, &d->depth, now)) {
+        timeline_note_loop(d, now - d->far.over);
+    if (d->depth.over && is_at_once(d, e, &d->depth, now)) {
         d->far.over = 0;
         d->far.near = true;
         claim_wait(t, d, e, &d->depth, TROUBLE_DEPTH, TIME_READ_DEPTH);
@@ -291,7 +290,7 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
     bool held;
 
     if (UNLIKELY(now - from >= STOP_LEAST))
-        stop = timeline_stop(t, d, e, now);
+        stop = timeline_stop(d, e, now);
     if (UNLIKELY(now - from >= TIMER_SHORTEST) && timeline_outstanding(d, e->h) &&
         timeline_is_silence(flow_of(t, e), d, now - from))
         spans_add(&d->spans, now, TIME_NOT_KNOWN, NO_EPISODE); /* or its first copy was lost before the tap */
@@ -316,7 +315,7 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
     if (UNLIKELY(d->have_limit && e->p->op->flags & OPF_SEND))
         note_probe(d, e);
     if (UNLIKELY(d->have_limit && e->p->op->flags & OPF_START))
-        note_window(t, d, e, now);
+        note_window(d, e, now);
     timeline_pace(t, d, e, from, now, held);
     if (UNLIKELY(stop.on))
         timeline_claim_stop(t, d, e, &stop, now);

@@ -446,3 +446,21 @@ Test(timeline, taps_of_several_files_know_their_hosts_apart)
     for (uint32_t file = 1; file < 8; file++)
         cr_expect_neq(timeline_host(&a, 0), timeline_host(&a, file << 16));
 }
+
+Test(timeline, what_a_host_sends_is_kept_apart_of_every_host_and_tap)
+{
+    struct conn_addr a = {{0}};
+    struct port *first;
+
+    start();
+    first = timeline_port(timeline_of(t.observer), &a, 0);
+    first->pace = 5;
+    for (uint32_t i = 1; i < 5000; i++) { /* more than 4,096 */
+        store_be32(a.b + 12, i / 50);
+        struct port *p = timeline_port(timeline_of(t.observer), &a, (i % 50) << 16);
+        cr_assert(p->pace == 0, "%u", i);
+        p->pace = i;
+    }
+    store_be32(a.b + 12, 99);
+    cr_expect_eq(timeline_port(timeline_of(t.observer), &a, 7 << 16)->pace, 99 * 50 + 7);
+}
