@@ -12,6 +12,7 @@
 #include "src/measure/columns.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 enum { KEY_SQLITE = 256, KEY_PERFETTO, KEY_CSV, KEY_INTERVAL, KEY_PACKETS, KEY_COUNTERS };
@@ -70,11 +71,12 @@ static struct job *job_of(struct trace *t)
     return (struct job *)t;
 }
 
+static const char *const packets_words[] = {"all", "flagged", "none", NULL}; /* enum packets */
+
 static int packets_option(struct job *job, const char *arg)
 {
-    static const char *const names[] = {"all", "flagged", "none", NULL}; /* enum packets */
     unsigned which;
-    int status = opt_choice("--packets", arg, names, &which);
+    int status = opt_choice("--packets", arg, packets_words, &which);
 
     if (status == EXIT_OK)
         job->packets = (enum packets)which;
@@ -321,6 +323,23 @@ static void renumber(struct job *job)
             export_renumber(job->x, n, conn_number_now(c, n));
 }
 
+/* What the tables hold, and what of the captures they lack. */
+static void put_meta(const struct job *job)
+{
+    char number[24];
+
+    export_meta(job->x, "packets", packets_words[job->packets]);
+    snprintf(number, sizeof number, "%lld", (long long)job->interval);
+    export_meta(job->x, "interval_ns", number);
+    if (job->t.filter_text)
+        export_meta(job->x, "display_filter", job->t.filter_text);
+    snprintf(number, sizeof number, "%u", job->t.conn);
+    if (job->t.conn)
+        export_meta(job->x, "connection", number);
+    if (job->t.unread)
+        export_meta(job->x, "unread", job->t.unread);
+}
+
 /* The rows that are known at the end, and the file. */
 static int end_sqlite(struct job *job)
 {
@@ -332,14 +351,13 @@ static int end_sqlite(struct job *job)
         export_flow(job->x, rows[i]);
     if (job->clocks)
         taps_end(job->clocks);
-    export_taps(job->x, job->clocks);
+    export_taps(job->x, job->clocks, job->t.in);
     for (unsigned i = 0; i < job->known.n_hosts; i++)
         export_counters(job->x, judge_host(job->found.judge, i));
     export_findings(job->x, judge_findings(job->found.judge), job->t.conn);
     export_incidents(job->x, job->found.explainer, job->t.conn);
     renumber(job);
-    if (job->t.unread)
-        export_unread(job->x, job->t.unread);
+    put_meta(job);
     if (!export_end(job->x))
         return failed(job);
     cli_written(job->path);

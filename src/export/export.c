@@ -410,9 +410,9 @@ void export_frame(struct export *x, const struct pkt *p)
     }
 }
 
-void export_taps(struct export *x, const struct taps *clocks)
+void export_taps(struct export *x, const struct taps *clocks, const struct cap_merge *in)
 {
-    tap_rows_end(x->taps, clocks);
+    tap_rows_end(x->taps, clocks, in);
 }
 
 /* Rows of one host, whose address is in x->text. */
@@ -505,10 +505,10 @@ void export_renumber(struct export *x, uint32_t number, uint32_t now)
     store_sql(x->s, buf_str(&x->text));
 }
 
-void export_unread(struct export *x, const char *why)
+void export_meta(struct export *x, const char *key, const char *value)
 {
-    store_text(x->meta, "unread");
-    store_text(x->meta, why);
+    store_text(x->meta, key);
+    store_text(x->meta, value);
     store_insert(x->meta);
 }
 
@@ -523,8 +523,10 @@ bool export_end(struct export *x)
               "CREATE INDEX evidence_frame ON evidence(file, frame);"
               /* as each tap saw it; the ends are those of the direction that was seen first */
               "CREATE VIEW connection AS SELECT f.connection, f.file, f.interface, f.tap, f.service, f.source,"
-              " f.source_qpn, f.destination, f.destination_qpn, f.upper, f.setup, f.certainty, s.first_time_ns,"
-              " s.last_time_ns, s.packets, s.bytes, s.retransmitted_packets, s.lost_ns FROM"
+              " f.source_qpn, f.destination, f.destination_qpn, f.upper, f.setup, f.certainty,"
+              " f.pmtu_negotiated_bytes, f.depth_negotiated, f.timeout_negotiated_ns, f.retry_negotiated,"
+              " f.rnr_retry_negotiated, s.first_time_ns, s.last_time_ns, s.packets, s.bytes, s.retransmitted_packets, "
+              "s.lost_ns FROM"
               " (SELECT connection, file, interface, min(first_time_ns) AS first_time_ns,"
               " max(last_time_ns) AS last_time_ns, sum(packets) AS packets, sum(bytes) AS bytes,"
               " sum(retransmitted_packets) AS retransmitted_packets, sum(lost_ns) AS lost_ns"

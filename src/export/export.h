@@ -6,6 +6,7 @@
 #ifndef RDMATRACE_EXPORT_EXPORT_H
 #define RDMATRACE_EXPORT_EXPORT_H
 
+#include "src/cap/merge.h"
 #include "src/commands/rows.h"
 #include "src/conn/observer.h"
 #include "src/explain/explain.h"
@@ -14,7 +15,7 @@
 #include "src/measure/wqe_print.h"
 #include "src/taps/taps.h"
 
-#define EXPORT_VERSION  "4"       /* of the tables: PRAGMA user_version */
+#define EXPORT_VERSION  "5"       /* of the tables: PRAGMA user_version */
 #define EXPORT_INTERVAL NS_PER_MS /* of rates, unless another is asked for */
 
 /* Bits per second of `bytes` in `interval` ns. */
@@ -62,8 +63,8 @@ void export_flow(struct export *x, const struct meter_row *r);
 void export_interval(struct export *x, const struct meter_row *r, ns_t begin, const struct meter_counts *added);
 /* Any packet of the captures: its tap saw it; of a pause frame there is a row for each class that it names. */
 void export_frame(struct export *x, const struct pkt *p);
-/* After the last packet: the taps. `clocks`: as in tap_rows_end(). */
-void export_taps(struct export *x, const struct taps *clocks);
+/* After the last packet: the taps. `clocks`, `in`: as in tap_rows_end(). */
+void export_taps(struct export *x, const struct taps *clocks, const struct cap_merge *in);
 /* After judge_end(): the counters of a host beside what the captures show. */
 void export_counters(struct export *x, const struct judge_host *h);
 /* Those of connection `conn`; 0: all. */
@@ -71,8 +72,9 @@ void export_findings(struct export *x, const struct findings *r, uint32_t conn);
 void export_incidents(struct export *x, struct explainer *e, uint32_t conn);
 /* Two directions turned out to be one connection after rows with `number` were written: it is `now`. */
 void export_renumber(struct export *x, uint32_t number, uint32_t now);
-/* Which files could not be read to their ends, and why: a row of meta. Before export_end(). */
-void export_unread(struct export *x, const char *why);
+/* What was asked for, and what must be known of the tables: a row of meta. `key` stands there once. Before
+ * export_end(). */
+void export_meta(struct export *x, const char *key, const char *value);
 /* All is written: the file gets its name. False after any error. */
 bool export_end(struct export *x);
 

@@ -28,10 +28,10 @@ struct tap_rows {
 };
 
 static const struct store_column columns[] = {
-    {"file", STORE_INTEGER},         {"interface", STORE_INTEGER},       {"tap", STORE_TEXT},
-    {"link_type", STORE_INTEGER},    {"frames", STORE_INTEGER},          {"first_time_ns", STORE_INTEGER},
-    {"last_time_ns", STORE_INTEGER}, {"clock_offset_ns", STORE_INTEGER}, {"clock_bound_ns", STORE_INTEGER},
-    {"clock_skew_ppm", STORE_REAL},  {"clock_steps", STORE_INTEGER},
+    {"file", STORE_INTEGER},           {"interface", STORE_INTEGER},    {"tap", STORE_TEXT},
+    {"link_type", STORE_INTEGER},      {"snaplen", STORE_INTEGER},      {"frames", STORE_INTEGER},
+    {"first_time_ns", STORE_INTEGER},  {"last_time_ns", STORE_INTEGER}, {"clock_offset_ns", STORE_INTEGER},
+    {"clock_bound_ns", STORE_INTEGER}, {"clock_skew_ppm", STORE_REAL},  {"clock_steps", STORE_INTEGER},
 };
 
 struct tap_rows *tap_rows_new(struct store *s, const char *const *files)
@@ -134,6 +134,15 @@ static void put_clock(struct tap_rows *r, const struct taps *clocks, const struc
     store_if(r->table, o.known, o.steps);
 }
 
+/* The longest captured length that the file states of a tap; 0: it states none. */
+static uint32_t snaplen_of(const struct cap_merge *in, uint32_t tap)
+{
+    struct cap *file = in && tap >> 16 < cap_merge_count(in) ? cap_merge_file(in, tap >> 16) : NULL;
+    const struct cap_info *info = file ? cap_info(file) : NULL;
+
+    return info && (tap & 0xffff) < info->n_ifaces ? info->ifaces[tap & 0xffff].snaplen : 0;
+}
+
 static int by_tap(const void *a, const void *b)
 {
     const struct seen *x = a, *y = b;
@@ -141,9 +150,10 @@ static int by_tap(const void *a, const void *b)
     return x->tap < y->tap ? -1 : x->tap > y->tap;
 }
 
-void tap_rows_end(struct tap_rows *r, const struct taps *clocks)
+void tap_rows_end(struct tap_rows *r, const struct taps *clocks, const struct cap_merge *in)
 {
     struct buf name = {0};
+    uint32_t snaplen;
 
     if (r->n)
         qsort(r->taps, r->n, sizeof *r->taps, by_tap);
@@ -154,6 +164,8 @@ void tap_rows_end(struct tap_rows *r, const struct taps *clocks)
         store_number(r->table, s->tap & 0xffff);
         store_text(r->table, buf_str(&name));
         store_number(r->table, s->linktype);
+        snaplen = snaplen_of(in, s->tap);
+        store_if(r->table, snaplen != 0, snaplen);
         store_number(r->table, s->frames);
         store_if(r->table, s->timed, (uint64_t)s->first);
         store_if(r->table, s->timed, (uint64_t)s->last);
