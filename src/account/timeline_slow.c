@@ -54,7 +54,8 @@ static bool early_is_slow(const struct timeline *t, const struct direction *d, c
 {
     ns_t took = r->to - r->from;
 
-    return timeline_is_slow(took, usual, spread) && took > 2 * shortest_trip(d) && took > SLOW_TICKS * t->tick;
+    return timeline_is_slow(took, usual, spread) && took - shortest_trip(d) > shortest_trip(d) &&
+           took > SLOW_TICKS * t->tick;
 }
 
 /* Decide which of the first responses were slow: sort them by length; the usual time is their median. Going up from the
@@ -146,13 +147,17 @@ static void decide_early(struct timeline *t, struct direction *d, uint32_t flow)
 /* --- Slow responses --------------------------------------------------------------------------- */
 
 #define USUAL_EARLY 8 /* so many responses bring the usual time near at once */
+/* A longer time, of stamps that are far apart, counts as this, so that sums stay in range. */
+#define USUAL_MOST (NS_NEVER / 4)
 
 /* Move the usual time to a response towards the median: up after a longer one, down after a shorter one, by an eighth.
  * `counts`: nothing went wrong, so the time is representative. */
 static void note_usual(struct direction *d, ns_t took, bool counts)
 {
-    ns_t off = took > d->usual ? took - d->usual : d->usual - took;
+    ns_t off;
 
+    took = took < USUAL_MOST ? took : USUAL_MOST;
+    off = took > d->usual ? took - d->usual : d->usual - took;
     if (off > 2 * d->usual)
         off = 2 * d->usual; /* a slow response does not make others usual */
     if (d->usual)
@@ -171,6 +176,7 @@ static void note_usual(struct direction *d, ns_t took, bool counts)
 /* Likewise, the usual time from a request to its own response. */
 static void note_usual_rtt(struct direction *d, ns_t rtt)
 {
+    rtt = rtt < USUAL_MOST ? rtt : USUAL_MOST;
     d->usual_rtt += rtt > d->usual_rtt ? (d->usual_rtt ? d->usual_rtt / 8 + 1 : rtt) : -(d->usual_rtt / 8);
 }
 
