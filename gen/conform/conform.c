@@ -1,5 +1,6 @@
 /* layer 3 (conform): a test is run: the scenario with the device as host b, its capture, and what the judge says. */
 #include "gen/conform/conform.h"
+#include "clock.h"
 #include "gen/conform/battery/known.h"
 #include "gen/conform/measures/in_time.h"
 
@@ -8,7 +9,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define TRIES 5 /* of a test in which frames are lost at this side, or this side is late */
+#define TRIES 5  /* of a test in which frames are lost at this side, or this side is late, */
+#define MORE  20 /* and at most so many more if it passes, but has measured too little, */
+#define WHILE 3  /* in so many times as long as an expectation may take */
 
 /* Append what a scenario has reported about `id`, "ID:LINE: TEXT" a line, as one line. */
 static void put_reason(struct buf *b, const char *id, const char *text)
@@ -84,6 +87,19 @@ static struct late *late_of(const struct conform_run *r)
     return between ? between->late(between->user) : r->live ? &r->live->live->late : NULL;
 }
 
+/* The time of a frame of the capture that is sent at live_now() 0. */
+static ns_t epoch_of(const struct conform_run *r)
+{
+    const struct script_middle *between = middle_of(r);
+    ns_t least = NS_NEVER;
+
+    for (unsigned i = 0; i < 4; i++) { /* the host may be busy between the two readings */
+        ns_t now = live_now(), epoch = clock_ns(CLOCK_REALTIME) - now;
+        least = epoch < least ? epoch : least;
+    }
+    return between ? between->epoch(between->user) : least;
+}
+
 static int begin_capture(const struct conform_run *r, const char *path, struct tap_set *tap)
 {
     static const struct tap_opts opts = {0};
@@ -125,13 +141,21 @@ struct device_seen {
 
 /* What a scenario tells. */
 struct taken {
-    struct metrics metrics;        /* of this run of the test */
-    struct identities *identities; /* of all tests; NULL: nobody asks */
+    struct metrics metrics;         /* of this run of the test */
+    const struct late *late;        /* how late this side is; NULL: time is virtual */
+    const struct script_live *live; /* with it: its time 0 */
+    struct identities *identities;  /* of all tests; NULL: nobody asks */
 };
 
-static void measured(void *user, const struct token *name, ns_t time)
+static void measured(void *user, const struct token *name, ns_t time, ns_t from, ns_t to)
 {
-    metrics_add(&((struct taken *)user)->metrics, name, METRIC_NS, time);
+    struct taken *t = user;
+    ns_t start = t->late ? t->live->start : 0;
+
+    if (!t->late || in_time_during(t->late, start + from, start + to, time))
+        metrics_add(&t->metrics, name, METRIC_NS, time);
+    else
+        metrics_leave_out(&t->metrics, name, METRIC_NS);
 }
 
 static void chosen(void *user, enum script_chosen kind, uint32_t value)
@@ -353,31 +377,65 @@ static bool may_be_late(const struct conform_outcome *o, const char *text, const
     return l && missed_one && l->most >= in_time_least(text);
 }
 
-/* Take what the test has measured in *m, and what its capture shows, if this side was in time for it. */
+/* What all tries of a test have measured together. */
+struct measured {
+    struct metrics metrics;
+    unsigned runs; /* that have measured something */
+};
+
+/* Add what the test has measured in *m, and what its capture shows, to *all. It has measured nothing yet if this side
+ * was late in most of that. `epoch`: that of the capture when it began. */
 static int measure(const struct conform_run *r, struct conform_outcome *o, const struct device_seen *d,
-                   struct metrics *m, const struct late *l, ns_t took)
+                   struct metrics *m, ns_t epoch, struct measured *all)
 {
     const struct conform_test *t = o->test;
-    int e = t->n_measures ? measure_capture(o->capture, d->mac, t->measures, t->n_measures, m) : 0;
+    const struct late *l = late_of(r);
+    struct late *by_capture = l && t->n_measures ? malloc(sizeof *by_capture) : NULL;
+    ns_t now = epoch_of(r); /* not the same if the clock was set, or runs faster or slower */
+    int e = 0;
 
-    if (t->ratio[0].len)
-        metrics_ratio(m, &t->ratio[0], &t->ratio[1], &t->ratio[2]);
-    if (e < 0 || !l || in_time_for(m, l, took))
-        metrics_move(r->metrics, m);
-    else if (o->result == CONFORM_PASS)
+    if (by_capture)
+        late_on_clock(l, epoch < now ? epoch : now, epoch > now ? epoch : now, by_capture);
+    if (t->n_measures)
+        e = l && !by_capture ? -ENOMEM : measure_capture(o->capture, d->mac, t->measures, t->n_measures, by_capture, m);
+    free(by_capture);
+    metrics_gather(&all->metrics, m);
+    all->runs++;
+    if (e == 0 && o->result == CONFORM_PASS && !in_time_enough(&all->metrics, all->runs))
         was_late(o, l);
     return e;
 }
 
-/* Run the test once, the `number`th time. */
-static int run_once(const struct conform_run *r, unsigned number, const char *text, struct conform_outcome *o)
+/* Hand over what was measured, and say what is left out of it. */
+static void hand_over(const struct conform_run *r, struct conform_outcome *o, struct measured *all)
+{
+    struct in_time_sum n = in_time_sum(&all->metrics);
+    const struct token *ratio = o->test->ratio;
+
+    if (n.left_out)
+        buf_printf(&o->reason, "%sof %s in %u %s, %u are left out, as this side was late meanwhile",
+                   o->reason.len ? "; " : "", count_str(n.there + n.left_out, "sample"), all->runs,
+                   all->runs == 1 ? "try" : "tries", n.left_out);
+    if (ratio->len)
+        metrics_ratio(&all->metrics, &ratio[0], &ratio[1], &ratio[2]);
+    metrics_move(r->metrics, &all->metrics);
+}
+
+static bool shows_device(const struct conform_outcome *o)
+{
+    return o->result == CONFORM_PASS || o->result == CONFORM_KNOWN;
+}
+
+/* Run the test once, the `number`th time; what it measures is added to *all. */
+static int run_once(const struct conform_run *r, unsigned number, const char *text, struct conform_outcome *o,
+                    struct measured *all)
 {
     struct conform_run once = *r;
-    struct taken taken = {.identities = r->identities};
+    struct taken taken = {.late = late_of(r), .live = r->live, .identities = r->identities};
     char end[32] = ".pcapng";
     struct device_seen d = {.mac = {0}};
     const struct late *l = late_of(r);
-    ns_t begin = live_now(), took;
+    ns_t epoch = epoch_of(r);
     int e;
 
     once.seed += number;
@@ -387,13 +445,12 @@ static int run_once(const struct conform_run *r, unsigned number, const char *te
     if (!name_file(r, o->test, end, o->capture, sizeof o->capture))
         return -ENAMETOOLONG;
     e = run_script(&once, text, o, &d, &taken);
-    took = live_now() - begin;
     if (e == 0)
         weigh(o, r, &d);
     if (e == 0 && may_be_late(o, text, l))
         was_late(o, l);
-    if (e == 0 && r->metrics && (o->result == CONFORM_PASS || o->result == CONFORM_KNOWN))
-        e = measure(r, o, &d, &taken.metrics, l, took);
+    if (e == 0 && r->metrics && shows_device(o))
+        e = measure(r, o, &d, &taken.metrics, epoch, all);
     metrics_free(&taken.metrics);
     buf_free(&d.before);
     buf_free(&d.after);
@@ -405,16 +462,25 @@ static int run_once(const struct conform_run *r, unsigned number, const char *te
     return e == 0 && live_stopped() ? -EINTR : e; /* its judge, too, may have met the signal */
 }
 
-/* Likewise, and again if frames were lost at this side, or this side was late, which says nothing about the device. */
+/* Likewise, and again if frames were lost at this side, or this side was late, which says nothing about the device; and
+ * more often as long as samples are missing. */
 static int run_conclusive(const struct conform_run *r, unsigned number, const char *text, struct conform_outcome *o)
 {
-    int e = run_once(r, number, text, o);
+    struct measured all = {.runs = 0};
+    ns_t end = r->live ? live_now() + WHILE * r->live->patience : 0;
+    int e = run_once(r, number, text, o, &all);
 
-    for (unsigned again = 1; again < TRIES && e == 0 && o->result == CONFORM_INCONCLUSIVE; again++) {
+    for (unsigned again = 1; e == 0 && o->result == CONFORM_INCONCLUSIVE; again++) {
+        bool adds_up = all.runs && live_now() < end;
+        if (again >= TRIES + (adds_up ? min_u32(all.runs, MORE) : 0))
+            break;
         conform_outcome_free(o);
         *o = (struct conform_outcome){.test = o->test};
-        e = run_once(r, number, text, o);
+        e = run_once(r, number, text, o, &all);
     }
+    if (e == 0 && r->metrics && shows_device(o) && in_time_enough(&all.metrics, all.runs))
+        hand_over(r, o, &all);
+    metrics_free(&all.metrics);
     return e;
 }
 

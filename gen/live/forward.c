@@ -188,7 +188,7 @@ static int take(struct forward *w, unsigned port)
 static int wait_for_work(struct forward *w, bool blocked, ns_t end)
 {
     struct pollfd fds[NET_HOSTS];
-    ns_t next = bridge_next(w->bridge);
+    ns_t next = bridge_next(w->bridge), now;
     int r;
 
     for (unsigned i = 0; i < NET_HOSTS; i++) /* poll() ignores a negative descriptor */
@@ -196,8 +196,13 @@ static int wait_for_work(struct forward *w, bool blocked, ns_t end)
     if (blocked && w->now + BLOCKED_WAIT < next)
         next = w->now + BLOCKED_WAIT;
     next = next < end ? next : end;
+    late_mark(&w->late, w->now);
+    if (next > w->now)
+        late_caught_up(&w->late, w->now); /* frames are stamped when they are taken */
     r = live_wait(fds, NET_HOSTS, next);
-    late_waited(&w->late, w->now, next, live_now());
+    now = live_now();
+    late_waited(&w->late, w->now, next, now);
+    late_mark_waited(&w->late, now);
     for (unsigned i = 0; i < NET_HOSTS; i++)
         backend_polled(w->backend[i], fds[i].revents);
     return r;
@@ -209,7 +214,7 @@ int forward_step(struct forward *w, ns_t end)
     int n[NET_HOSTS], r;
 
     w->now = live_now();
-    late_enter(&w->late, w->now);
+    late_mark(&w->late, w->now);
     bridge_run(w->bridge, w->now);
     for (unsigned i = 0; i < NET_HOSTS; i++)
         if ((n[i] = backend_check(w->backend[i])) < 0 || (n[i] = take(w, i)) < 0)
@@ -223,6 +228,6 @@ int forward_step(struct forward *w, ns_t end)
         w->flush_at = w->now + NS_PER_S;
     }
     r = wait_for_work(w, blocked, n[0] || n[1] ? w->now : end);
-    late_leave(&w->late, live_now());
+    late_mark(&w->late, live_now());
     return r;
 }

@@ -62,6 +62,7 @@ static ns_t when_taken(struct live *l, struct backend_frame *f)
         f->ts = stamps_time(&l->stamps, f->ts, today);
     age = f->ts ? today - f->ts : 0;
     age = age > 0 && age < NS_PER_S ? age : 0;
+    late_mark(&l->late, now);
     late_note(&l->late, now - age, now);
     return now - age;
 }
@@ -135,7 +136,9 @@ static int send_frames(struct live *l, bool *busy)
                 break;
             continue;
         }
-        len = ep_tx(l->ep, room, BACKEND_FRAME_MAX, live_now());
+        ns_t now = live_now();
+        late_mark(&l->late, now);
+        len = ep_tx(l->ep, room, BACKEND_FRAME_MAX, now);
         if (len <= 0)
             break;
         live_record(l, room, (uint32_t)len, false, NULL);
@@ -151,10 +154,16 @@ static int send_frames(struct live *l, bool *busy)
 static int wait_until(struct live *l, ns_t when)
 {
     struct pollfd p = {.fd = l->backend->fd, .events = POLLIN};
-    ns_t begin = live_now();
-    int r = live_wait(&p, p.fd >= 0, when);
+    ns_t begin = live_now(), end;
+    int r;
 
-    late_waited(&l->late, begin, when, live_now());
+    late_mark(&l->late, begin);
+    if (l->backend->stamps == BACKEND_STAMPS_NONE)
+        late_caught_up(&l->late, begin);
+    r = live_wait(&p, p.fd >= 0, when);
+    end = live_now();
+    late_waited(&l->late, begin, when, end);
+    late_mark_waited(&l->late, end);
     backend_polled(l->backend, p.revents);
     return r;
 }
@@ -201,9 +210,9 @@ int live_step(struct live *l, ns_t deadline)
 {
     int r;
 
-    late_enter(&l->late, live_now());
+    late_mark(&l->late, live_now());
     r = step(l, deadline);
-    late_leave(&l->late, live_now());
+    late_mark(&l->late, live_now());
     return r;
 }
 

@@ -22,8 +22,9 @@ struct script_middle {
      * errno. */
     int (*record)(void *user, const char *path);
     int (*record_end)(void *user, uint64_t *lost);
-    /* How late it was, since the caller's late_begin(). */
+    /* How late it was, since the caller's late_begin(); the time of its captures at live_now() 0. */
     struct late *(*late)(void *user);
+    ns_t (*epoch)(void *user);
     void *user;
 };
 

@@ -241,7 +241,7 @@ static bool mismatch(struct script *s, const struct expected *e, uint32_t i, con
 static void matched(struct script *s, const struct expected *e, uint32_t i, ns_t when)
 {
     if (i == 0 && e->metric.len && s->o->measured)
-        s->o->measured(s->o->user, &e->metric, when - s->seen_at);
+        s->o->measured(s->o->user, &e->metric, when - s->seen_at, s->seen_at, when);
     s->seen_at = when;
 }
 

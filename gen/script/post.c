@@ -360,6 +360,7 @@ static bool inline_pieces(struct script *s, struct post_line *l)
 /* Post what the line says. */
 static bool post_once(struct script *s, struct post_line *l)
 {
+    s->posting[l->host] = s->sim.now;
     if (script_is_dut(s, l->host))
         return dut_posted(s, l->window ? post_bind(s, l) : dut_post_send(s, l->c, &l->wr, l->group), l->fails);
     if (l->window)

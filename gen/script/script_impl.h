@@ -54,9 +54,10 @@ struct script {
     bool unsupported;            /* failed: the device under test lacks what the line needs */
     bool broken;                 /* failed: the session with the device under test ended */
     struct dut *duts[NET_HOSTS]; /* by host: the session with its agent; NULL: it is no device under test */
-    struct dut *dut;        /* the one that the functions of dut.c are about; NULL: there is no device under test */
-    ns_t seen_at;           /* time of the latest packet that a line matched */
-    ns_t posted[NET_HOSTS]; /* when the latest send was posted, by the clock of the host's completions */
+    struct dut *dut;         /* the one that the functions of dut.c are about; NULL: there is no device under test */
+    ns_t seen_at;            /* time of the latest packet that a line matched */
+    ns_t posted[NET_HOSTS];  /* when the latest send was posted, by the clock of the host's completions */
+    ns_t posting[NET_HOSTS]; /* the time of the scenario just before that */
     struct script_sent *sent[NET_HOSTS], *sent_last[NET_HOSTS]; /* by host: queue of sent frames */
     struct prng prng;                                           /* starting PSNs and the like */
     uint32_t pd[NET_HOSTS][SCRIPT_PDS];                         /* handles; 0: not allocated yet */

@@ -17,6 +17,7 @@ import image  # noqa: E402
 
 PR_SET_PDEATHSIG = 1
 SLOW = int(os.environ.get("TIME_SCALE", "1"))  # limits of time are multiplied by it (tests/run)
+CASE_SECONDS = int(os.environ.get("INTEROP_CASE_SECONDS", "120"))  # likewise: that a case may take
 PATIENCE = 4000  # times half a millisecond that a frame waits for a guest, or for rdmagen, whose queue is full
 
 

@@ -23,7 +23,6 @@ import counters  # noqa: E402
 
 # A file holds case_NAME(lab, ...) functions and `def guests(lab)`, which boots what they need and returns their other arguments. What a case
 # returns is the reason why it was skipped.
-CASE_SECONDS = int(os.environ.get("INTEROP_CASE_SECONDS", "120"))
 NEW_GUESTS = 2  # times that a file gets new guests in place of those that no longer answer
 END = float(os.environ.get("INTEROP_END", "inf"))  # seconds since 1970 after which no case begins
 COUNTS = re.compile(r"^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$")
@@ -45,11 +44,11 @@ def say(text):
 
 
 class TimeUp(Exception):
-    """A case has run for CASE_SECONDS."""
+    """A case has run for its time."""
 
 
 def time_up(signum, frame):
-    raise TimeUp("not done after %d s" % (CASE_SECONDS * laboratory.SLOW))
+    raise TimeUp("not done after %d s" % (laboratory.CASE_SECONDS * laboratory.SLOW))
 
 
 def tidy(lab, name):
@@ -69,7 +68,7 @@ def tidy(lab, name):
 def run_case(lab, f, args):
     """The reason why it was skipped, if it was."""
     signal.signal(signal.SIGALRM, time_up)
-    signal.alarm(CASE_SECONDS * laboratory.SLOW)
+    signal.alarm(laboratory.CASE_SECONDS * laboratory.SLOW)
     try:
         ledger = counters.Ledger(lab, lab.guests)
         why = f(lab, *args)

@@ -2,6 +2,7 @@
 #include "gen/conform/conform.h"
 #include "gen/conform/devices/twin.h"
 #include "gen/conform/measures/in_time.h"
+#include "gen/net/tap.h"
 #include "steps.h"
 
 #include <criterion/criterion.h>
@@ -90,8 +91,23 @@ static struct metric *measured(struct metrics *m, const char *name)
     return NULL;
 }
 
-/* Play a test against a twin; its metrics. */
-static void measure(const char *text, struct metrics *m)
+/* Read the capture at `path` again, with the tester late for `ms` from `from` on, ms; the metrics are in *m. */
+static void measure_late(const char *path, const struct late_delay *ms, unsigned n, struct metrics *m)
+{
+    static struct late l;
+    struct sim_config c;
+
+    late_begin(&l);
+    sim_config_init(&c, 3);
+    for (unsigned i = 0; i < n; i++)
+        late_note(&l, TAP_EPOCH + ms[i].from * NS_PER_MS, TAP_EPOCH + ms[i].to * NS_PER_MS);
+    cr_assert_eq(measure_capture(path, c.ep[1].addr.mac, battery.test[0].measures, battery.test[0].n_measures, &l, m),
+                 0);
+}
+
+/* Play a test against a twin; its metrics; of the capture, with delays, those in *late. */
+static void measure_both(const char *text, const struct late_delay *ms, unsigned n, struct metrics *m,
+                         struct metrics *late)
 {
     struct script_dut dut;
     struct twin_dut *t = twin_dut_new(&dut, 1);
@@ -102,10 +118,60 @@ static void measure(const char *text, struct metrics *m)
     parses(text, "");
     cr_assert(run.keep && conform_run(&run, &battery.test[0], &o) == 0);
     cr_assert(o.result == CONFORM_PASS, "%s", buf_str(&o.reason));
+    if (late)
+        measure_late(o.capture, ms, n, late);
     conform_forget(&o);
     conform_outcome_free(&o);
     rmdir(dir);
     twin_dut_free(t);
+}
+
+static void measure(const char *text, struct metrics *m)
+{
+    measure_both(text, NULL, 0, m, NULL);
+}
+
+/* Three atomics, 10 ms and 30 ms apart. */
+Test(conform, a_rate_leaves_out_the_time_in_which_the_tester_was_late)
+{
+    static const char text[] = "test a/b I T\nmeasure atomics n\nmeasure window w\nmeasure goodput g\nqp 1 rc\n"
+                               "mem a.old 8\nmem b.sum 8\na post faa 1 old at sum add=1\na wc 1 SUCCESS\nwait 10ms\n"
+                               "a post faa 1 old at sum add=1\na wc 1 SUCCESS\nwait 30ms\n"
+                               "a post faa 1 old at sum add=1\na wc 1 SUCCESS\n";
+    static const struct late_delay first = {5, 6}, second = {20, 21}, both[] = {{5, 6}, {20, 21}};
+    struct metrics m = {0}, late = {0};
+
+    measure_both(text, &first, 1, &m, &late);
+    cr_expect_eq(measured(&m, "n")->sample[0], 49, "2 in 40 ms and what they take");
+    cr_expect(measured(&late, "n")->n == 1 && measured(&late, "n")->sample[0] == 33, "1 in the 30 ms that are left");
+    metrics_free(&late);
+    measure_both(text, &second, 1, &m, &late);
+    cr_expect(measured(&late, "n")->n == 0 && measured(&late, "n")->left_out == 1, "less than half is left");
+    metrics_free(&late);
+    measure_both(text, both, 2, &m, &late);
+    cr_expect(measured(&late, "n")->n == 0 && measured(&late, "n")->left_out == 1, "nothing is left");
+    cr_expect(!measured(&late, "g") && !measured(&late, "w"), "nothing of that was seen");
+    metrics_free(&m);
+    metrics_free(&late);
+}
+
+/* 60 WRITEs, one each millisecond. */
+Test(conform, a_rate_counts_what_came_while_the_tester_was_in_time)
+{
+    static const char text[] = "test a/b I T\nmeasure requests r\nmeasure goodput g\nqp 1 rc\nmem b.src 1024\n"
+                               "mem a.dst 1024\neach 1-60\nb post write 1 src to dst\nb wc 1 SUCCESS\nwait 1ms\nend\n";
+    static const struct late_delay some[] = {{10, 14}, {40, 44}}, most = {5, 500};
+    struct metrics m = {0}, late = {0};
+
+    measure_both(text, some, 2, &m, &late);
+    double r = (double)measured(&late, "r")->sample[0] / (double)measured(&m, "r")->sample[0];
+    double g = (double)measured(&late, "g")->sample[0] / (double)measured(&m, "g")->sample[0];
+    cr_expect(r > 0.95 && r < 1.05 && g > 0.95 && g < 1.05, "the rate is steady: %g, %g", r, g);
+    metrics_free(&late);
+    measure_both(text, &most, 1, &m, &late);
+    cr_expect(measured(&late, "r")->left_out == 1 && measured(&late, "g")->left_out == 1);
+    metrics_free(&m);
+    metrics_free(&late);
 }
 
 Test(conform, a_capture_is_measured)
@@ -427,11 +493,11 @@ Test(conform, a_scenario_tells_how_late_the_tester_may_be)
 /* A stall of 20 ms, which 64 frames wait through; then another delay. */
 Test(conform, a_delay_that_many_frames_wait_through_is_one)
 {
-    struct late l;
+    static struct late l;
 
     late_begin(&l);
-    late_leave(&l, NS_PER_S);
-    late_enter(&l, NS_PER_S + 20 * NS_PER_MS);
+    late_mark(&l, NS_PER_S);
+    late_mark(&l, NS_PER_S + 20 * NS_PER_MS);
     cr_expect(l.n == 1 && l.sum == 20 * NS_PER_MS);
     for (unsigned i = 0; i < 64; i++)
         late_note(&l, NS_PER_S + i * NS_PER_US, NS_PER_S + 20 * NS_PER_MS);
@@ -451,23 +517,102 @@ static void samples(struct metrics *m, const char *name, enum metric_unit u, uns
         cr_assert(metrics_add(m, &t, u, value));
 }
 
-Test(conform, samples_count_if_the_tester_was_in_time_for_them)
+/* A delay of 20 ms from 1 s on, two of 1 ms from 2 s on. */
+static const struct late *three_delays(void)
 {
-    struct late none = {.most = 900 * NS_PER_US}, once = {.most = 5 * NS_PER_MS, .sum = 5 * NS_PER_MS, .n = 1};
-    struct metrics one = {0}, many = {0}, slow = {0}, rate = {0};
+    static struct late l;
 
-    samples(&one, "a", METRIC_NS, 1, 10 * NS_PER_MS);
-    samples(&many, "a", METRIC_NS, 5, 10 * NS_PER_MS);
-    samples(&slow, "a", METRIC_NS, 1, 100 * NS_PER_MS);
-    samples(&rate, "a", METRIC_PER_S, 1, 1000);
-    cr_expect(in_time_for(&one, &none, NS_PER_S));
-    cr_expect_not(in_time_for(&one, &once, NS_PER_S), "one sample, which may have the delay in it");
-    cr_expect(in_time_for(&many, &once, NS_PER_S), "a median of five does not");
-    cr_expect(in_time_for(&slow, &once, NS_PER_S), "a long time");
-    cr_expect(in_time_for(&rate, &once, NS_PER_S), "a rate in a second");
-    cr_expect_not(in_time_for(&rate, &once, 40 * NS_PER_MS), "a rate in 40 ms");
-    metrics_free(&one);
-    metrics_free(&many);
-    metrics_free(&slow);
-    metrics_free(&rate);
+    late_begin(&l);
+    late_note(&l, NS_PER_S, NS_PER_S + 20 * NS_PER_MS);
+    late_note(&l, 2 * NS_PER_S, 2 * NS_PER_S + NS_PER_MS);
+    late_note(&l, 2 * NS_PER_S + 5 * NS_PER_MS, 2 * NS_PER_S + 6 * NS_PER_MS);
+    return &l;
+}
+
+Test(conform, a_sample_counts_unless_a_delay_lies_in_its_own_time)
+{
+    static const struct {
+        ns_t from, to, value;
+        bool in_time;
+    } all[] = {{0, 900, 900, true},     {1000, 1001, 1, false},  {999, 1000, 1, true}, /* it ended as the delay began */
+               {1020, 1021, 1, true},                                                  /* and this began as it ended */
+               {1019, 1021, 2, false},  {900, 1100, 200, false},                       /* a tenth of it */
+               {900, 1200, 300, true},                                                 /* less than a tenth */
+               {1990, 2010, 20, false},                                                /* two delays together */
+               {1990, 2003, 13, true},                                                 /* one of them */
+               {0, 3000, 0, true}, /* no time: 22 ms of three seconds */
+               {1900, 2010, 0, true},   {1999, 2010, 0, false}};
+
+    for (unsigned i = 0; i < ARRAY_LEN(all); i++)
+        cr_expect_eq(
+            in_time_during(three_delays(), all[i].from * NS_PER_MS, all[i].to * NS_PER_MS, all[i].value * NS_PER_MS),
+            all[i].in_time, "%lld to %lld ms", (long long)all[i].from, (long long)all[i].to);
+}
+
+Test(conform, delays_are_known_by_another_clock)
+{
+    static struct late other;
+
+    late_on_clock(three_delays(), NS_PER_S, NS_PER_S, &other);
+    cr_expect(other.n == 3 && other.sum == 22 * NS_PER_MS);
+    cr_expect_eq(late_within(&other, 2 * NS_PER_S - 5 * NS_PER_MS, 2 * NS_PER_S + 5 * NS_PER_MS), 5 * NS_PER_MS);
+    late_on_clock(three_delays(), NS_PER_S, NS_PER_S + 5 * NS_PER_MS, &other);
+    cr_expect(other.n == 2 && other.sum == 36 * NS_PER_MS, "a clock that moves by 5 ms meanwhile: %u, %lld", other.n,
+              (long long)other.sum);
+}
+
+Test(conform, more_delays_than_are_told_apart_become_one)
+{
+    static struct late l;
+
+    late_begin(&l);
+    for (unsigned i = 0; i < LATE_DELAYS + 10; i++)
+        late_note(&l, i * 10 * NS_PER_MS, i * 10 * NS_PER_MS + NS_PER_MS);
+    cr_expect(l.n == LATE_DELAYS && l.sum == LATE_DELAYS * NS_PER_MS + 10 * 10 * NS_PER_MS, "%u, %lld", l.n,
+              (long long)l.sum);
+    cr_expect(!late_within(&l, 5 * NS_PER_MS, 6 * NS_PER_MS), "between two that are told apart");
+    cr_expect(late_within(&l, (LATE_DELAYS + 5) * 10 * NS_PER_MS + 5 * NS_PER_MS,
+                          (LATE_DELAYS + 5) * 10 * NS_PER_MS + 6 * NS_PER_MS));
+}
+
+Test(conform, what_waited_through_a_delay_without_a_stamp_seems_to_come_behind_it)
+{
+    static struct late l;
+
+    late_begin(&l);
+    late_note(&l, NS_PER_S, NS_PER_S + 2 * NS_PER_MS);
+    late_caught_up(&l, NS_PER_S + 3 * NS_PER_MS);
+    late_caught_up(&l, NS_PER_S + 9 * NS_PER_MS);
+    cr_expect(l.n == 1 && l.sum == 3 * NS_PER_MS, "%lld", (long long)l.sum);
+}
+
+Test(conform, tries_add_up_until_half_the_samples_of_one_run_are_there)
+{
+    struct token a = token_of("a"), b = token_of("b");
+    struct metrics all = {0}, run = {0}, to = {0};
+
+    cr_expect(in_time_enough(&all, 1), "nothing was measured");
+    samples(&run, "a", METRIC_NS, 1, 5);
+    for (unsigned i = 0; i < 3; i++)
+        metrics_leave_out(&run, &a, METRIC_NS);
+    metrics_leave_out(&run, &b, METRIC_COUNT);
+    metrics_gather(&all, &run);
+    cr_expect_not(in_time_enough(&all, 1), "1 of 4, and none of 1");
+    samples(&run, "a", METRIC_NS, 1, 5);
+    for (unsigned i = 0; i < 3; i++)
+        metrics_leave_out(&run, &a, METRIC_NS);
+    metrics_leave_out(&run, &b, METRIC_COUNT);
+    metrics_gather(&all, &run);
+    cr_expect_not(in_time_enough(&all, 2), "2 of the 4 of a run, but still none of 1");
+    for (unsigned i = 0; i < 4; i++)
+        metrics_leave_out(&run, &a, METRIC_NS);
+    samples(&run, "b", METRIC_COUNT, 1, 7);
+    metrics_gather(&all, &run);
+    cr_expect(in_time_enough(&all, 3));
+    cr_expect(in_time_sum(&all).there == 3 && in_time_sum(&all).left_out == 12);
+    metrics_leave_out(&all, &(struct token){.p = "c", .len = 1}, METRIC_NS);
+    metrics_move(&to, &all);
+    cr_expect(to.n == 2 && to.metric[0].left_out == 10 && to.metric[1].unit == METRIC_COUNT,
+              "what has no samples is no metric");
+    metrics_free(&to);
 }

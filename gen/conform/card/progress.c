@@ -39,7 +39,7 @@ void progress_put(struct buf *b, const struct conform_outcome *o, const struct m
                    metric_unit_str((enum metric_unit)m->metric[i].unit));
         for (unsigned k = 0; k < m->metric[i].n; k++)
             buf_printf(b, "%s%lld", k ? "," : "", (long long)m->metric[i].sample[k]);
-        buf_puts(b, "]}");
+        buf_printf(b, "],\"left_out\":%u}", m->metric[i].left_out);
     }
     buf_puts(b, "],\"chosen\":[");
     for (unsigned i = 0; i < SCRIPT_CHOSEN; i++) {
@@ -76,8 +76,11 @@ static void take_metrics(const json_t *row, struct metrics *m)
         const json_t *x = json_array_get(all, i), *values = array_of(x, "values");
         enum metric_unit unit = metric_unit_find(text_of(x, "unit"));
         struct token name = token_of(text_of(x, "id"));
+        json_int_t left_out = json_integer_value(json_object_get(x, "left_out"));
         for (size_t k = 0; k < json_array_size(values) && unit < METRIC_UNITS; k++)
             metrics_add(m, &name, unit, json_integer_value(json_array_get(values, k)));
+        for (json_int_t k = 0; k < left_out && k < METRIC_SAMPLES && json_array_size(values); k++)
+            metrics_leave_out(m, &name, unit);
     }
 }
 

@@ -44,10 +44,21 @@ static struct late *late(void *user)
     return &((struct between *)user)->forward.late;
 }
 
+static ns_t epoch(void *user)
+{
+    return ((struct between *)user)->forward.epoch;
+}
+
 void between_init(struct between *b, struct script_live *peer)
 {
-    b->middle = (struct script_middle){
-        .begin = begin, .step = step, .end = end, .record = record, .record_end = record_end, .late = late, .user = b};
+    b->middle = (struct script_middle){.begin = begin,
+                                       .step = step,
+                                       .end = end,
+                                       .record = record,
+                                       .record_end = record_end,
+                                       .late = late,
+                                       .epoch = epoch,
+                                       .user = b};
     b->forward.seen = seen;
     b->forward.user = b;
     b->peer = peer;

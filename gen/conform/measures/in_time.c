@@ -3,8 +3,7 @@
 
 #include "gen/script/script.h"
 
-#define PART 10 /* a delay of less than one part in so many makes no difference to a time, */
-#define FEW  4  /* nor do delays in less than one of so many samples to their median */
+#define PART 10 /* a delay of less than one part in so many makes no difference to a time */
 
 static ns_t lesser(ns_t a, ns_t b)
 {
@@ -62,18 +61,30 @@ ns_t in_time_least(const char *script)
     return least > LATE_LEAST ? least : LATE_LEAST;
 }
 
-bool in_time_for(const struct metrics *m, const struct late *l, ns_t took)
+bool in_time_during(const struct late *l, ns_t from, ns_t to, ns_t value)
 {
-    for (unsigned i = 0; i < m->n && l->n; i++) {
+    ns_t delayed = late_within(l, from, to);
+
+    return !delayed || delayed < (value > 0 ? value : to - from) / PART;
+}
+
+bool in_time_enough(const struct metrics *m, unsigned runs)
+{
+    for (unsigned i = 0; i < m->n; i++) {
         const struct metric *x = &m->metric[i];
-        struct metric_summary s;
-        if (x->unit != METRIC_NS && l->sum > took / PART)
-            return false;
-        if (x->unit != METRIC_NS || FEW * l->n < x->n)
-            continue;
-        metric_summarise(x, 0, &s);
-        if (l->most > s.median / PART)
+        if (x->left_out && 2 * x->n * runs < x->n + x->left_out)
             return false;
     }
     return true;
+}
+
+struct in_time_sum in_time_sum(const struct metrics *m)
+{
+    struct in_time_sum sum = {0};
+
+    for (unsigned i = 0; i < m->n; i++) {
+        sum.there += m->metric[i].n;
+        sum.left_out += m->metric[i].left_out;
+    }
+    return sum;
 }

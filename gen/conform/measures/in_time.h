@@ -9,9 +9,16 @@
 /* By how much the tester may be late in a scenario without a difference, ns: half of the shortest ACK timeout, a tenth
  * of the shortest time that it names, at least LATE_LEAST. */
 ns_t in_time_least(const char *script);
-/* Whether the samples of a run that took `took` ns are what they would be without the delays: of a time, most samples
- * lie outside of them, or they are short beside its median; of another value, they took less than a tenth of the
- * run. */
-bool in_time_for(const struct metrics *m, const struct late *l, ns_t took);
+/* Whether a sample `value` (a time: ns; 0: another one), taken between `from` and `to`, is what it would be without the
+ * delays: those within this time last less than a tenth of it. */
+bool in_time_during(const struct late *l, ns_t from, ns_t to, ns_t value);
+/* Whether enough samples are there, of all metrics of *m that were taken in `runs` runs: half as many as one run takes
+ * if none is left out. */
+bool in_time_enough(const struct metrics *m, unsigned runs);
+/* Samples of *m that are there; that are left out. */
+struct in_time_sum {
+    unsigned there, left_out;
+};
+struct in_time_sum in_time_sum(const struct metrics *m);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "dissect/link/macc.h"
 #include "dissect/pkt.h"
+#include "gen/conform/measures/in_time.h"
 #include "psn.h"
 #include "src/cap/cap.h"
 
@@ -34,41 +35,95 @@ struct holes {
     ns_t behind;        /* when the first packet behind that one was sent; 0: none was */
 };
 
+/* So much in the time between its packets, of which those gaps are left out in which the tester was late. */
+struct rate {
+    bool begun;
+    ns_t first, last; /* with it: its first packet, and the latest one */
+    uint64_t n;       /* packets, or bytes, or quanta, in the gaps that count, */
+    ns_t time;        /* which last so long */
+};
+
 /* What was seen so far. */
 struct seen {
-    bool device;     /* the packet at hand is the device's */
-    ns_t begin, now; /* times of the first packet of the capture, and of that at hand */
+    bool device; /* the packet at hand is the device's */
+    ns_t now;    /* time of the packet at hand */
     struct flow flow[FLOWS];
     unsigned n_flows;
     struct holes holes[FLOWS];
     unsigned n_holes;
-    int32_t window;     /* most PSNs of a flow that were unacknowledged */
-    ns_t done;          /* latest acknowledgement by the tester; 0: none */
-    bool asked;         /* the tester has sent a request */
-    uint32_t answer;    /* with it: PSN of the device's latest ACK; at first that before the request */
-    ns_t atomic[2];     /* first and latest ATOMIC ACK of the device, */
-    uint32_t n_atomics; /* of so many */
-    ns_t answered[2];   /* first and latest response of the device, */
-    uint32_t n_answers; /* of so many */
-    bool throttled;     /* the tester has sent a CNP */
-    ns_t cnp;           /* with it: the first one */
-    bool naked;         /* the tester has sent a sequence NAK, and the packet of its PSN has not come yet: */
-    uint32_t nak;       /* the PSN, */
-    int64_t drained;    /* packets of the device since */
-    uint64_t quanta;    /* of pause frames */
-    int64_t cnps;       /* of the device */
+    int32_t window;               /* most PSNs of a flow that were unacknowledged */
+    ns_t done;                    /* latest acknowledgement by the tester; 0: none */
+    bool asked;                   /* the tester has sent a request */
+    uint32_t answer;              /* with it: PSN of the device's latest ACK; at first that before the request */
+    ns_t waited;                  /* with it: when that came; at first the time of the request */
+    struct rate atomics, answers; /* of the device */
+    bool throttled;               /* the tester has sent a CNP */
+    ns_t cnp;                     /* with it: the first one */
+    bool naked;                   /* the tester has sent a sequence NAK, and the packet of its PSN has not come yet: */
+    uint32_t nak;                 /* the PSN, */
+    ns_t naked_at;                /* when, */
+    int64_t drained;              /* packets of the device since */
+    struct rate pause;            /* quanta of pause frames */
+    int64_t cnps;                 /* of the device */
     struct point *point;
     uint32_t n, room;
     struct metrics *to;
+    const struct late *late; /* NULL: never */
     const struct measure *m;
     unsigned n_m;
 };
 
-static void add(struct seen *s, unsigned kind, enum metric_unit unit, int64_t value)
+/* `in_time`: false: the sample is left out. */
+static void add_if(struct seen *s, unsigned kind, enum metric_unit unit, int64_t value, bool in_time)
 {
     for (unsigned i = 0; i < s->n_m; i++)
-        if (s->m[i].kind == kind)
+        if (s->m[i].kind != kind)
+            continue;
+        else if (in_time)
             metrics_add(s->to, &s->m[i].metric, unit, value);
+        else
+            metrics_leave_out(s->to, &s->m[i].metric, unit);
+}
+
+/* A value that does not depend on when the tester did what. */
+static void add(struct seen *s, unsigned kind, enum metric_unit unit, int64_t value)
+{
+    add_if(s, kind, unit, value, true);
+}
+
+/* Whether the tester was late between `from` and `to`. */
+static bool was_late(const struct seen *s, ns_t from, ns_t to)
+{
+    return s->late && late_within(s->late, from, to);
+}
+
+/* A value by what happened between `from` and `to`. */
+static void add_during(struct seen *s, unsigned kind, enum metric_unit unit, int64_t value, ns_t from, ns_t to)
+{
+    add_if(s, kind, unit, value, !s->late || in_time_during(s->late, from, to, unit == METRIC_NS ? value : 0));
+}
+
+/* A packet of a rate at `t` brings `n`. */
+static void count(const struct seen *s, struct rate *r, uint64_t n, ns_t t)
+{
+    ns_t gap = r->begun && t > r->last ? t - r->last : 0;
+
+    if (!r->begun) {
+        r->first = r->last = t;
+    } else if (!was_late(s, gap ? r->last : t - 1, t)) {
+        r->n += n;
+        r->time += gap;
+    }
+    r->begun = true;
+    r->last += gap;
+}
+
+/* The rate: so many a second, `scale` times. At least half of its time has to be left. */
+static void add_rate(struct seen *s, unsigned kind, enum metric_unit unit, const struct rate *r, unsigned scale)
+{
+    if (r->last > r->first)
+        add_if(s, kind, unit, r->time > 0 ? (int64_t)((double)r->n * scale * 1e9 / (double)r->time) : 0,
+               r->time > 0 && 2 * r->time >= r->last - r->first);
 }
 
 /* --- Packets ---------------------------------------------------------------------------------- */
@@ -109,9 +164,9 @@ static void device_drains(struct seen *s, uint32_t psn)
 {
     if (s->naked && psn == s->nak) {
         s->naked = false;
-        add(s, DRAIN, METRIC_COUNT, s->drained);
+        add_during(s, DRAIN, METRIC_COUNT, s->drained, s->naked_at, s->now);
     }
-    s->drained += s->naked;
+    s->drained += s->naked && s->now >= s->naked_at;
 }
 
 /* A request of the device. */
@@ -148,6 +203,7 @@ static void device_is_answered(struct seen *s, const struct pkt *p)
     if (is_sequence_nak(p) && !s->naked) {
         s->naked = true;
         s->nak = p->bth.psn;
+        s->naked_at = s->now;
         s->drained = 0;
     }
     if (response_type(p) != AETH_ACK || s->n_flows != 1 || psn_diff(p->bth.psn, s->flow->una) < 0)
@@ -161,7 +217,7 @@ static void device_lacks(struct seen *s, uint32_t psn)
 {
     for (unsigned i = 0; i < s->n_holes; i++)
         if (s->holes[i].behind && s->holes[i].next == psn) {
-            add(s, NACK, METRIC_NS, s->now - s->holes[i].behind);
+            add_during(s, NACK, METRIC_NS, s->now - s->holes[i].behind, s->holes[i].behind, s->now);
             s->holes[i].behind = 0;
             return;
         }
@@ -174,13 +230,14 @@ static void device_answers(struct seen *s, const struct pkt *p)
 
     if (is_sequence_nak(p))
         device_lacks(s, p->bth.psn);
-    s->answered[s->n_answers++ > 0] = s->now;
+    count(s, &s->answers, 1, s->now);
     if (p->op->flags & OPF_ATOMIC_ACK)
-        s->atomic[s->n_atomics++ > 0] = s->now;
+        count(s, &s->atomics, 1, s->now);
     if (response_type(p) != AETH_ACK || !s->asked || n <= 0)
         return;
     s->answer = p->bth.psn;
-    add(s, ACK_RATIO, METRIC_COUNT, n);
+    add_during(s, ACK_RATIO, METRIC_COUNT, n, s->waited, s->now);
+    s->waited = s->now;
 }
 
 /* Whether a packet of the tester to this queue pair is behind one that was not sent. READs take several PSNs: no test
@@ -204,8 +261,10 @@ static void note_hole(struct seen *s, uint32_t qpn, uint32_t psn)
 static void tester_requests(struct seen *s, const struct pkt *p)
 {
     note_hole(s, p->bth.dqpn, p->bth.psn);
-    if (!s->asked)
+    if (!s->asked) {
         s->answer = psn_prev(p->bth.psn);
+        s->waited = s->now;
+    }
     s->asked = true;
 }
 
@@ -228,11 +287,13 @@ static void see_packet(struct seen *s, const struct pkt *p)
 static void see(struct seen *s, const struct pkt *p)
 {
     struct pause_frame pause;
+    uint64_t quanta = 0;
+    bool pauses = pause_frame_of(&pause, p);
 
-    if (pause_frame_of(&pause, p))
-        for (unsigned i = 0; i < PAUSE_CLASSES; i++)
-            s->quanta += pause.classes >> i & 1 ? pause.quanta[i] : 0;
-    else if (p->have & H_BTH && p->op->name && p->bth.dqpn != 1)
+    for (unsigned i = 0; pauses && i < PAUSE_CLASSES; i++)
+        quanta += pause.classes >> i & 1 ? pause.quanta[i] : 0;
+    count(s, &s->pause, quanta, s->now);
+    if (!pauses && p->have & H_BTH && p->op->name && p->bth.dqpn != 1)
         see_packet(s, p);
 }
 
@@ -284,7 +345,7 @@ static uint64_t bytes_before(const struct seen *s, ns_t window, unsigned *packet
  * sends too few packets in them. */
 static void end_rate(struct seen *s)
 {
-    ns_t window = 100 * NS_PER_US, sent_last = s->n ? s->point[s->n - 1].t : 0;
+    ns_t window = 100 * NS_PER_US, sent_last = s->n ? s->point[s->n - 1].t : 0, begin;
     uint64_t before, after;
     unsigned packets;
     bool fell = false;
@@ -296,61 +357,77 @@ static void end_rate(struct seen *s)
     }
     if (!s->throttled || packets < WINDOW || s->cnp + window > sent_last)
         return;
+    begin = s->cnp - BEFORE * window;
     after = bytes_between(s, s->cnp, s->cnp + window, &packets);
-    add(s, RATE_CUT, METRIC_PERMILLE, after < before ? (int64_t)(1000 - 1000 * after / before) : 0);
+    add_during(s, RATE_CUT, METRIC_PERMILLE, after < before ? (int64_t)(1000 - 1000 * after / before) : 0, begin,
+               s->cnp + window);
     for (ns_t from = s->cnp; from + window <= sent_last; from += window) {
         after = bytes_between(s, from, from + window, &packets);
         if (fell && 1000 * after >= RECOVERED * before) {
-            add(s, RATE_REC, METRIC_NS, from - s->cnp);
+            add_during(s, RATE_REC, METRIC_NS, from - s->cnp, begin, from);
             return;
         }
         fell |= 1000 * after < RECOVERED * before;
     }
     if (!fell)
-        add(s, RATE_REC, METRIC_NS, 0);
+        add_during(s, RATE_REC, METRIC_NS, 0, begin, sent_last);
 }
 
 /* Jain's index of what each queue pair was sent until the first of them had got its last packet. */
 static void end_fairness(struct seen *s)
 {
     ns_t last[FLOWS] = {0}, until = NS_NEVER;
+    uint32_t there = 0, left_out = 0;
     double bytes[FLOWS] = {0}, sum = 0, squares = 0;
 
     for (uint32_t i = 0; i < s->n; i++)
         last[s->point[i].flow] = s->point[i].t;
     for (unsigned k = 0; k < s->n_flows; k++)
         until = last[k] < until ? last[k] : until;
-    for (uint32_t i = 0; i < s->n && s->point[i].t <= until; i++)
-        bytes[s->point[i].flow] += s->point[i].bytes;
+    for (uint32_t i = 0; i < s->n && s->point[i].t <= until; i++) {
+        bool late = was_late(s, s->point[i].t - 1, s->point[i].t);
+        bytes[s->point[i].flow] += late ? 0 : s->point[i].bytes;
+        left_out += late;
+        there += !late;
+    }
     for (unsigned k = 0; k < s->n_flows; k++) {
         sum += bytes[k];
         squares += bytes[k] * bytes[k];
     }
-    if (squares > 0)
-        add(s, FAIRNESS, METRIC_PERMILLE, (int64_t)(1000 * sum * sum / (s->n_flows * squares) + 0.5));
+    if (there + left_out)
+        add_if(s, FAIRNESS, METRIC_PERMILLE,
+               squares > 0 ? (int64_t)(1000 * sum * sum / (s->n_flows * squares) + 0.5) : 0,
+               squares > 0 && there >= left_out);
 }
 
-/* So many, of which the first one stands for no time, from `from` to `to`. */
-static void add_rate(struct seen *s, unsigned kind, uint64_t n, ns_t from, ns_t to)
+/* How fast the tester acknowledged payload, from the first packet on. */
+static void end_goodput(struct seen *s)
 {
-    if (n && to > from)
-        add(s, kind, METRIC_PER_S, (int64_t)((double)(n - 1) * 1e9 / (double)(to - from)));
+    struct rate r = {0};
+
+    if (!s->n || s->done <= s->point[0].t)
+        return;
+    count(s, &r, 0, s->point[0].t);
+    r.n = s->point[0].bytes;
+    for (uint32_t i = 1; i < s->n && s->point[i].t < s->done; i++)
+        count(s, &r, s->point[i].bytes, s->point[i].t);
+    count(s, &r, 0, s->done);
+    add_rate(s, GOODPUT, METRIC_BPS, &r, 8);
 }
 
 static void end(struct seen *s)
 {
-    unsigned packets;
-    ns_t time = s->n ? s->done - s->point[0].t : 0;
+    struct rate requests = {0};
 
     if (s->n_flows == 1)
         add(s, WINDOW_OF, METRIC_COUNT, s->window);
-    if (time > 0)
-        add(s, GOODPUT, METRIC_BPS, (int64_t)((double)bytes_between(s, 0, s->done, &packets) * 8e9 / (double)time));
-    if (s->n)
-        add_rate(s, REQUESTS, s->n, s->point[0].t, s->point[s->n - 1].t);
-    add_rate(s, ATOMICS, s->n_atomics, s->atomic[0], s->atomic[1]);
-    add_rate(s, ANSWERS, s->n_answers, s->answered[0], s->answered[1]);
-    add_rate(s, PAUSE, s->quanta + 1, s->begin, s->now);
+    end_goodput(s);
+    for (uint32_t i = 0; i < s->n; i++)
+        count(s, &requests, 1, s->point[i].t);
+    add_rate(s, REQUESTS, METRIC_PER_S, &requests, 1);
+    add_rate(s, ATOMICS, METRIC_PER_S, &s->atomics, 1);
+    add_rate(s, ANSWERS, METRIC_PER_S, &s->answers, 1);
+    add_rate(s, PAUSE, METRIC_PER_S, &s->pause, 1);
     add(s, CNPS, METRIC_COUNT, s->cnps);
     end_rate(s);
     end_fairness(s);
@@ -370,10 +447,11 @@ int measure_find(const struct token *name)
     return -1;
 }
 
-int measure_capture(const char *capture, const uint8_t mac[6], const struct measure *m, unsigned n, struct metrics *to)
+int measure_capture(const char *capture, const uint8_t mac[6], const struct measure *m, unsigned n,
+                    const struct late *late, struct metrics *to)
 {
     static const struct decode_opts opts = {.verify = false};
-    struct seen s = {.m = m, .n_m = n, .to = to};
+    struct seen s = {.m = m, .n_m = n, .late = late, .to = to};
     struct cap_error err;
     struct frame f = {0};
     struct cap *c;
@@ -382,8 +460,7 @@ int measure_capture(const char *capture, const uint8_t mac[6], const struct meas
 
     if (e < 0)
         return e;
-    for (bool first = true; (e = cap_next(c, &f)) == 1; first = false) {
-        s.begin = first ? f.ts : s.begin;
+    while ((e = cap_next(c, &f)) == 1) {
         s.now = f.ts;
         s.device = f.caplen >= 12 && memcmp(f.data + 6, mac, 6) == 0;
         pkt_decode(&p, &f, &opts);

@@ -4,6 +4,7 @@
 #define RDMATRACE_GEN_CONFORM_MEASURE_H
 
 #include "gen/conform/measures/metrics.h"
+#include "gen/live/late.h"
 
 /* A line of the battery, `measure KIND METRIC`. */
 struct measure {
@@ -17,7 +18,10 @@ struct measure {
 int measure_find(const struct token *name);
 
 /* Read `capture`, in which the device has MAC address `mac`, and add what measures `m` tell to *to. What the
- * capture does not show, such as a rate behind a CNP that there is none of, is no sample. 0, or a negative errno. */
-int measure_capture(const char *capture, const uint8_t mac[6], const struct measure *m, unsigned n, struct metrics *to);
+ * capture does not show, such as a rate behind a CNP that there is none of, is no sample. `late`: when the tester was
+ * late, by the clock of the capture; NULL: never. A rate leaves out these times, and the packets that came in them; a
+ * sample of which too little is left is left out. 0, or a negative errno. */
+int measure_capture(const char *capture, const uint8_t mac[6], const struct measure *m, unsigned n,
+                    const struct late *late, struct metrics *to);
 
 #endif

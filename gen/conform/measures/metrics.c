@@ -52,13 +52,39 @@ bool metrics_add(struct metrics *m, const struct token *name, enum metric_unit u
     return true;
 }
 
+void metrics_leave_out(struct metrics *m, const struct token *name, enum metric_unit u)
+{
+    struct metric *x = find(m, name);
+
+    if (!x || x->left_out == METRIC_SAMPLES)
+        return;
+    if (!x->n)
+        x->unit = (uint8_t)u;
+    x->left_out++;
+}
+
+static void move(struct metrics *m, const struct metric *x)
+{
+    struct token name = token_of(x->name);
+
+    for (unsigned k = 0; k < x->n; k++)
+        metrics_add(m, &name, (enum metric_unit)x->unit, x->sample[k]);
+    for (unsigned k = 0; k < x->left_out; k++)
+        metrics_leave_out(m, &name, (enum metric_unit)x->unit);
+}
+
+void metrics_gather(struct metrics *m, struct metrics *from)
+{
+    for (unsigned i = 0; i < from->n; i++)
+        move(m, &from->metric[i]);
+    metrics_free(from);
+}
+
 void metrics_move(struct metrics *m, struct metrics *from)
 {
-    for (unsigned i = 0; i < from->n; i++) {
-        struct token name = token_of(from->metric[i].name);
-        for (unsigned k = 0; k < from->metric[i].n; k++)
-            metrics_add(m, &name, (enum metric_unit)from->metric[i].unit, from->metric[i].sample[k]);
-    }
+    for (unsigned i = 0; i < from->n; i++)
+        if (from->metric[i].n)
+            move(m, &from->metric[i]);
     metrics_free(from);
 }
 

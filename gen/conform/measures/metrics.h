@@ -33,6 +33,7 @@ struct metric {
     uint8_t unit;    /* enum metric_unit, of the first sample */
     int64_t *sample; /* in the order in which they were taken */
     unsigned n, room;
+    unsigned left_out; /* samples that are not there, as the tester was late while they were taken */
 };
 
 /* Zero-initialise it. */
@@ -44,9 +45,13 @@ struct metrics {
 /* Add a sample of the metric `name`. False: it is no name (lower-case letters, digits and _), the value is beyond
  * METRIC_MOST, there are too many metrics or samples, or no memory. */
 bool metrics_add(struct metrics *m, const struct token *name, enum metric_unit u, int64_t value);
+/* Count a sample of the metric that is left out. */
+void metrics_leave_out(struct metrics *m, const struct token *name, enum metric_unit u);
 /* Add the ratio of the medians of two metrics of *m, if both have samples, as a sample of the metric `name`. */
 void metrics_ratio(struct metrics *m, const struct token *name, const struct token *of, const struct token *over);
-/* Move all samples of `from` behind those of *m, and empty `from`. */
+/* Move all of `from`, also what is left out, behind what *m has, and empty `from`. */
+void metrics_gather(struct metrics *m, struct metrics *from);
+/* Move all samples of `from` behind those of *m, and empty `from`: what has no samples is no metric. */
 void metrics_move(struct metrics *m, struct metrics *from);
 void metrics_free(struct metrics *m);
 
