@@ -95,6 +95,16 @@ void timeline_share_pauses(struct timeline *t, timeline_clock *clock, void *user
 /* Before timeline_end(): the requester of `flow` heard no response to its requests, although the tap may have seen some
  * that it drops: its silences were ACK timeouts. */
 void timeline_unheard(struct timeline *t, uint32_t flow);
+/* Before timeline_end(): a later frame of a tap was read by somebody else. */
+void timeline_last_frame(struct timeline *t, uint32_t tap, ns_t ts);
+/* What is kept in tables that all hosts share. */
+struct timeline_use {
+    uint64_t episodes, ports, guesses, cnps;
+    bool pauses;
+};
+struct timeline_use timeline_use(const struct timeline *t);
+/* Whether the tables have room for so much, so that nothing of a host takes the place of what was kept of another. */
+bool timeline_use_fits(const struct timeline_use *u);
 /* After the last packet: what is open gets its states. May be called again. */
 void timeline_end(struct timeline *t);
 

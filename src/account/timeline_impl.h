@@ -281,8 +281,9 @@ struct early_cnp {
     uint32_t frame, n; /* of the latest series: the first of them; how many, 0: the place is free */
     ns_t ts, last;     /* of the first of those that follow each other within CNP_LASTS, and of the latest */
 };
-#define EARLY_CNPS 1024 /* queue pairs; further ones take the place of others */
-#define EARLY_NEAR 8    /* each in one of so many places */
+#define EARLY_CNPS   1024       /* queue pairs; further ones take the place of others */
+#define GUESSES_MOST (1u << 24) /* more flows are not looked at: CNPs between hosts with many would take long */
+#define EARLY_NEAR   8          /* each in one of so many places */
 
 /* A request or response: queue pairs of a host send in turn. */
 struct turn {

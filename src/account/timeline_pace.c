@@ -27,8 +27,6 @@ static void note_cnps(struct timeline *t, struct direction *d, ns_t now, uint32_
     d->cnp.ts = now;
 }
 
-#define GUESSES_MOST (1u << 24) /* more flows are not looked at: CNPs between hosts with many would take long */
-
 /* Until a response passes, the QPN of a requester is not known: a CNP from its responder's host to its own may be for
  * it, and it is if packets follow each other at greater distances from then on. */
 static void guess_cnp(struct timeline *t, const struct early_cnp *x, uint32_t frame)

@@ -60,3 +60,27 @@ void timeline_ports_free(struct timeline *t)
         free(t->ports[i]);
     free(t->ports);
 }
+
+/* --- What hosts share ------------------------------------------------------------------------- */
+
+void timeline_last_frame(struct timeline *t, uint32_t tap, ns_t ts)
+{
+    ns_t *last = timeline_last(t, tap);
+
+    *last = ts > *last ? ts : *last;
+}
+
+struct timeline_use timeline_use(const struct timeline *t)
+{
+    struct timeline_use u = {
+        .episodes = t->n, .ports = t->n_ports, .guesses = t->cnp_guesses, .pauses = t->n_pauses != 0};
+
+    for (unsigned i = 0; i < EARLY_CNPS; i++)
+        u.cnps += t->cnps[i].n != 0;
+    return u;
+}
+
+bool timeline_use_fits(const struct timeline_use *u)
+{
+    return u->episodes < EPISODES_MAX && u->ports < PORTS_MOST && u->guesses < GUESSES_MOST && u->cnps <= EARLY_NEAR;
+}

@@ -9,6 +9,7 @@
 #include "src/cli/cli.h"
 #include "src/cli/found.h"
 #include "src/cli/input/arguments.h"
+#include "src/cli/runs/hosts_part.h"
 #include "src/conn/annotate.h"
 #include "src/cores/cores.h"
 #include "src/cores/turns.h"
@@ -44,6 +45,11 @@ static void deliver(const struct trace_cmd *cmd, struct trace *t, struct pkt *p)
         pkt_decode(p, &anonymous, &t->decode);
     }
     networks_apply(t->first.networks, p);
+    if (UNLIKELY(t->share && cmd->by_hosts && t->share->found) && hosts_part_skips(t->share, p)) {
+        observer_early(t->observer, p);
+        t->share->passed++;
+        return;
+    }
     if (t->context) {
         t->decoded = p->n_layers;
         context_note(t->context, p);
@@ -429,7 +435,8 @@ static int open_input(struct input *i)
                                   .idle = i->cmd->pipes ? on_pipe_waiting : wait_for_pipe,
                                   .idle_ms = i->cmd->pipes ? CLI_KEYS_MS : CLI_PIPE_MS,
                                   .idle_user = i,
-                                  .owners = t->share ? t->share->owners.of : NULL};
+                                  .owners =
+                                      t->share && !(t->share->found && i->cmd->by_hosts) ? t->share->owners.of : NULL};
     struct cap_error err;
 
     if (t->iface)

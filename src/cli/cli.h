@@ -41,6 +41,8 @@ void cmd_reduce_help(struct buf *b);
         X("explain", cmd_explain, "say what went wrong, in plain words")
 /* Whether a command can be shared out into so many parts. */
 bool reduce_can(const char *name, unsigned parts);
+/* Whether each of these parts reads all digests. */
+bool reduce_reads_all(const char *name);
 /* Do part k of `parts` of it, if the command can be shared out, and the part is not there; merge_run() uses all. */
 int reduce_run(const char *name, char *const *options, size_t n, const char *run, unsigned k, unsigned parts);
 /* Run the command `name` with `n` options on the files of the run; its exit status. */

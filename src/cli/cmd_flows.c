@@ -2,6 +2,7 @@
 #include "src/account/timeline.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
+#include "src/cli/runs/flows_part.h"
 #include "src/cli/when.h"
 #include "src/measure/columns.h"
 #include "src/measure/meter.h"
@@ -54,6 +55,7 @@ struct job {
     struct ticks ticks;
     struct rows_opts rows;
     struct column_names columns;
+    struct flows_part part; /* with t.share */
 };
 
 enum { NO_TEXT = 1 };
@@ -172,10 +174,36 @@ static int start(struct trace *t)
         job->meter = meter_new(t->observer, &job->o);
     if (!job->meter)
         return cli_error("out of memory");
+    if (t->share && !flows_part_begin(&job->part, t, job->o.interval || job->users.n))
+        return cli_error("out of memory");
     job->ticks = (struct ticks){.format = job->rows.format, .width = job->rows.width, .b = &t->out};
     if (job->o.interval)
         ticks_begin(&job->ticks);
     return EXIT_OK;
+}
+
+static void packet(struct trace *t, struct pkt *p, bool match)
+{
+    struct job *job = job_of(t);
+
+    (void)match;
+    if (UNLIKELY(t->share != NULL))
+        flows_part_packet(&job->part, t->share, p, job->meter);
+}
+
+/* The rows, of all that was read, or of what several processes have found. */
+static struct meter_row **end_rows(struct job *job, size_t *n, struct meter_totals *sums)
+{
+    struct trace *t = &job->t;
+
+    if (job->part.rows) {
+        *n = job->part.n;
+        *sums = job->part.sums;
+        return job->part.rows;
+    }
+    if (observer_timeline(t->observer))
+        timeline_end(observer_timeline(t->observer));
+    return meter_rows(job->meter, n);
 }
 
 static int end(struct trace *t)
@@ -187,15 +215,17 @@ static int end(struct trace *t)
 
     if (job->ulp)
         ulp_finish(job->ulp);
+    if (t->share && t->share->found)
+        flows_part_last_frames(t, job->meter);
     meter_end(job->meter);
     sums = meter_totals(job->meter);
     if (job->o.interval) {
         ticks_end(&job->ticks, &sums);
         return EXIT_OK;
     }
-    if (observer_timeline(t->observer))
-        timeline_end(observer_timeline(t->observer));
-    rows = meter_rows(job->meter, &n);
+    rows = end_rows(job, &n, &sums);
+    if (t->share && t->share->found)
+        return flows_part_save(&job->part, t, job->meter, rows, n);
     n = rows_of_conn(rows, n, t->conn);
     if (job->sort)
         rows_sort(rows, n, job->sort);
@@ -209,6 +239,8 @@ static void stop(struct trace *t)
 {
     ulp_free(job_of(t)->ulp);
     meter_free(job_of(t)->meter);
+    flows_part_free(&job_of(t)->part);
 }
 
-TRACE_CMD(flows, .digests = true, .rows = "flow", .option = option, .stop = stop, .clashes = clashes, .cases = cases)
+TRACE_CMD(flows, .digests = true, .shares = true, .by_hosts = true, .rows = "flow", .option = option, .packet = packet,
+          .stop = stop, .clashes = clashes, .cases = cases)

@@ -503,7 +503,7 @@ void observer_learn(struct observer *o, const struct pkt *p)
     learn_packet(&o->learner, o->conns, p);
 }
 
-static void hand_out_early(const struct observer *o, const struct pkt *p)
+void observer_early(const struct observer *o, const struct pkt *p)
 {
     for (unsigned i = 0; i < o->early.n; i++)
         o->early.to[i].packet(o->early.to[i].user, p);
@@ -517,7 +517,7 @@ static inline void hand_out(const struct listeners *l, const struct event *e)
 
 void observer_teach(struct observer *o, const struct pkt *p)
 {
-    hand_out_early(o, p);
+    observer_early(o, p);
     o->partial |= (p->have & (H_BTH | H_MAD)) == H_BTH;
     iwarp_mute(o->iwarp, true);
     observer_learn(o, p);
@@ -555,7 +555,7 @@ void observer_packet(struct observer *o, const struct pkt *p)
     struct event e;
 
     o->packets++;
-    hand_out_early(o, p);
+    observer_early(o, p);
     observer_see(o, p, &e);
     hand_out(&o->before, &e);
     if (!e.h)

@@ -87,6 +87,9 @@ void observer_incomplete(struct observer *o);
 void observer_packet(struct observer *o, const struct pkt *p);
 /* Use a packet only to learn which queue pairs belong together: subscribers get early() and no event. */
 void observer_teach(struct observer *o, const struct pkt *p);
+/* Do no more than tell those who want to hear of every packet: it is one of other hosts, which another process follows.
+ */
+void observer_early(const struct observer *o, const struct pkt *p);
 /* Packets taken by observer_packet() so far. */
 uint64_t observer_packets(const struct observer *o);
 

@@ -158,6 +158,11 @@ void meter_lengthen(struct meter *m, ns_t interval);
 /* No packet before `now` follows: report the intervals that have ended by then. */
 void meter_time(struct meter *m, ns_t now);
 
+/* Before meter_end(): a later frame, of another host, was read by somebody else. */
+void meter_last_frame(struct meter *m, ns_t ts);
+/* Finished rows, METER_OLD at most. */
+uint64_t meter_finished(const struct meter *m);
+
 struct meter_totals {
     uint64_t packets;   /* all */
     uint64_t counted;   /* InfiniBand packets that are in rows */

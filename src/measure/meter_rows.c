@@ -2,6 +2,7 @@
 #include "dissect/pkt.h"
 #include "src/account/timeline.h"
 #include "src/measure/meter_impl.h"
+#include "src/measure/rows_part.h"
 #include "src/transport/verbs.h"
 
 #include <stdlib.h>
@@ -229,6 +230,12 @@ static int by_conn(const void *a, const void *b)
     return x->first_frame < y->first_frame ? -1 : x->first_frame > y->first_frame;
 }
 
+void rows_order(struct meter_row **rows, size_t n)
+{
+    if (n)
+        qsort(rows, n, sizeof *rows, by_conn);
+}
+
 /* --- Accounts --------------------------------------------------------------------------------- */
 
 static bool is_account_of(const struct timeline_row *a, const struct meter_row *r)
@@ -277,7 +284,7 @@ struct meter_row **meter_rows(struct meter *m, size_t *n)
         m->all[(*n)++] = meter_stream(m, i);
     for (size_t i = 0; i < *n && observer_timeline(m->observer); i++)
         take_account(m->all[i], observer_timeline(m->observer));
-    qsort(m->all, *n, sizeof(struct meter_row *), by_conn);
+    rows_order(m->all, *n);
     return m->all;
 }
 
@@ -362,4 +369,14 @@ void meter_counts_add(struct meter_counts *to, const struct meter_counts *from)
     _Static_assert(sizeof *to % sizeof *sum == 0, "all members are counts");
     for (size_t i = 0; i < sizeof *to / sizeof *sum; i++)
         sum[i] += add[i];
+}
+
+void meter_last_frame(struct meter *m, ns_t ts)
+{
+    m->t.last = ts > m->t.last ? ts : m->t.last;
+}
+
+uint64_t meter_finished(const struct meter *m)
+{
+    return m->n_old;
 }

@@ -31,7 +31,7 @@ void cmd_mpi_help(struct buf *b)
     buf_puts(b,
              "Usage: mpirun rdmatrace-mpi COMMAND [options] FILE... [-- OPTION...]\n\n"
              "Print what `rdmatrace COMMAND OPTION... FILE...` prints: check, explain, flows or ops. Each rank scans\n"
-             "files that it can read; for check it follows a part of the connections. Rank 0 prints.\n\n");
+             "files that it can read; for check and flows it follows a part of the connections. Rank 0 prints.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: that of the command.\n");
 }
@@ -46,9 +46,10 @@ struct job {
     bool times;
     char **files;
     int n;
-    int *owner; /* of each file: the rank that scans it */
-    bool parts; /* each rank follows the connections of a part */
-    bool whole; /* rank 0 followed those of all */
+    int *owner;    /* of each file: the rank that scans it */
+    bool parts;    /* each rank follows the connections of a part, */
+    bool by_hosts; /* which are those of hosts: it reads all digests */
+    bool whole;    /* rank 0 followed those of all */
     double took[PHASES];
     double bytes, packets, moved; /* scanned by this rank, in files; moved by it */
 };
@@ -210,7 +211,8 @@ static void take_file(struct job *job, int from, int tag, const char *path, uint
 /* Send rank `to` what the part that it follows needs of a digest. */
 static void send_part_of(struct job *job, int to, int i, const char *digest, uint8_t *piece)
 {
-    const struct conn_owners owners = part_owners((unsigned)to + 1, (unsigned)job->ranks);
+    const struct conn_owners owners =
+        job->by_hosts ? part_owners(1, 1) : part_owners((unsigned)to + 1, (unsigned)job->ranks);
     struct buf copy = {0};
     int rc;
 
@@ -381,6 +383,7 @@ static int run_job(struct job *job, const char *name, int n_options, char **opti
     if (!share_out(job))
         give_up(job, "files", "out of memory");
     job->parts = job->ranks > 1 && reduce_can(name, (unsigned)job->ranks);
+    job->by_hosts = reduce_reads_all(name);
     for (int i = 0; i < PHASES; i++) {
         if (i == PHASE_SCAN)
             scan_files(job);

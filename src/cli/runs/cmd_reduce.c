@@ -11,7 +11,7 @@ enum {
 
 static const struct opt_def defs[] = {
     {KEY_PART, "part", "K/N",
-     "follow the connections of part K of N of all pairs of addresses, 1/N to N/N; N at most 256"},
+     "follow part K of N of all pairs of addresses, or of all hosts, 1/N to N/N; N at most 256"},
     {KEY_RESUME, "resume", NULL, "do nothing if this part is there, of these scans and with these options"},
     {'q', "quiet", NULL, "print nothing but errors"},
     {'h', "help", NULL, "show this help"},
@@ -20,17 +20,17 @@ static const struct opt_def defs[] = {
 
 void cmd_reduce_help(struct buf *b)
 {
-    buf_puts(b,
-             "Usage: rdmatrace reduce [options] RUN --part K/N check [options of check]\n\n"
-             "Judge the connections of one part of all pairs of addresses of a run of `rdmatrace scan`. Parts may run\n"
-             "at the same time, on machines that share the folder; `rdmatrace merge RUN check` with the same options\n"
-             "then prints what one process would, to the byte.\n\n");
+    buf_puts(
+        b, "Usage: rdmatrace reduce [options] RUN --part K/N check|flows [options of the command]\n\n"
+           "Follow one part of a run of `rdmatrace scan`: of check the connections of some of all pairs of addresses,\n"
+           "of flows those of some hosts. Parts may run at the same time, on machines that share the folder;\n"
+           "`rdmatrace merge RUN COMMAND` with the same options then prints what one process would, to the byte.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read.\n");
 }
 
 /* The commands that are shared out. */
-static const struct trace_cmd *const shared[] = {&check_cmd};
+static const struct trace_cmd *const shared[] = {&check_cmd, &flows_cmd};
 
 struct job {
     const char *folder;
@@ -98,7 +98,7 @@ static void say(struct job *job, const struct trace_share *s, uint64_t read)
     if (s->why)
         buf_printf(&job->out, "%s: merge follows the connections in one process\n", s->why);
     else
-        buf_printf(&job->out, "%s read of %llu, %.0f %% of the mean; %zu bytes found\n", count_str(read, "packet"),
+        buf_printf(&job->out, "%s followed of %llu, %.0f %% of the mean; %zu bytes found\n", count_str(read, "packet"),
                    (unsigned long long)s->packets, mean, s->found->len);
 }
 
@@ -129,6 +129,7 @@ static int reduce(struct job *job, const struct run *r, const struct digest_end 
     } else {
         if (!s.why)
             status = trace_part(job->cmd, n_words, words, &s, &read);
+        read -= s.passed;
         if (s.why)
             found.len = 0;
         h.why = (char *)s.why;
@@ -175,6 +176,13 @@ bool reduce_can(const char *name, unsigned parts)
     return parts <= PARTS_MAX && shared_cmd(name);
 }
 
+bool reduce_reads_all(const char *name)
+{
+    const struct trace_cmd *cmd = shared_cmd(name);
+
+    return cmd && cmd->by_hosts;
+}
+
 int reduce_run(const char *name, char *const *options, size_t n, const char *folder, unsigned k, unsigned parts)
 {
     struct job job = {.folder = folder, .k = k, .n = parts, .resume = true};
@@ -211,7 +219,8 @@ int cmd_reduce(int argc, char **argv)
     } else if (status == EXIT_OK) {
         job.folder = operand < at ? argv[operand] : NULL;
         if (!job.folder || operand + 1 < at || !job.cmd || !job.n)
-            status = cli_error("reduce: expected RUN, --part K/N and the command: check; merge does the others alone");
+            status = cli_error(
+                "reduce: expected RUN, --part K/N and the command: check or flows; merge does the others alone");
         else
             status = run(&job, argc - at, argv + at);
         job.out.len = job.quiet ? 0 : job.out.len;

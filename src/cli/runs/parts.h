@@ -13,10 +13,12 @@ struct trace_share {
     const struct digest_end *ends; /* of all shards */
     size_t n_ends;
     uint64_t packets; /* of all shards */
-    /* `reduce`: the packets of these owners are read, and what is found goes into `found`, unless it cannot be shared
-     * out: `why` */
+    /* `reduce`: the packets of these owners are read, or (trace_cmd.by_hosts) those of hosts of which they are the
+     * first byte of the hash are followed, and what is found goes into `found`, unless it cannot be shared out: `why`
+     */
     struct conn_owners owners;
-    bool leads; /* it reports what is found of no pair of addresses */
+    uint64_t passed; /* packets that were read and not followed */
+    bool leads;      /* it reports what is found of no pair of addresses */
     struct buf *found;
     const char *why;
     /* `merge`: what each process has found; no packet is read. found is NULL */

@@ -1,0 +1,204 @@
+/* layer 4 (tool): parts of `flows`. */
+#include "src/cli/runs/flows_part.h"
+
+#include "dissect/pkt.h"
+#include "grow.h"
+#include "room.h"
+#include "src/account/timeline.h"
+#include "src/measure/rows_part.h"
+
+#include <stdlib.h>
+
+#define ROWS_MAX (1u << 28) /* of a part that is read, at most */
+
+/* --- One part --------------------------------------------------------------------------------- */
+
+void flows_part_packet(struct flows_part *f, const struct trace_share *s, const struct pkt *p, const struct meter *m)
+{
+    struct conn_addr src, dst;
+    uint64_t malformed = meter_totals(m).malformed;
+
+    f->others += f->other ? malformed - f->malformed : 0;
+    f->malformed = malformed;
+    if (!p)
+        return;
+    conn_addr_of(p, &src, &dst);
+    f->other = !hosts_part_has(s, &src);
+    hosts_part_packet(&f->hosts, p);
+}
+
+void flows_part_last_frames(const struct trace *t, struct meter *m)
+{
+    const struct trace_share *s = t->share;
+
+    hosts_part_last_frames(t);
+    for (size_t i = 0; i < s->n_ends; i++)
+        for (uint32_t n = 0; n < s->ends[i].info.n_ifaces; n++)
+            if (s->ends[i].last[n] != INT64_MIN)
+                meter_last_frame(m, s->ends[i].last[n]);
+}
+
+/* Datagrams are followed by all parts. */
+static bool is_told(const struct trace_share *s, const struct meter_row *r)
+{
+    return r->grams ? s->leads : hosts_part_has(s, &r->src);
+}
+
+int flows_part_save(struct flows_part *f, struct trace *t, const struct meter *m, struct meter_row *const *rows,
+                    size_t n)
+{
+    struct trace_share *s = t->share;
+    struct pack k = {.out = s->found};
+    struct meter_totals sums = meter_totals(m);
+    uint64_t told = 0;
+
+    flows_part_packet(f, s, NULL, m);
+    for (size_t i = 0; i < n; i++) {
+        told += is_told(s, rows[i]);
+        if (rows[i]->carries || rows[i]->commands)
+            s->why = "connections carry an upper protocol";
+    }
+    if (s->why)
+        return EXIT_OK;
+    hosts_part_pack_options(&k, t);
+    s->why = hosts_part_save(&f->hosts, t, &k);
+    pack_number(&k, meter_finished(m));
+    pack_number(&k, sums.malformed - f->others);
+    pack_number(&k, sums.lost_rows);
+    pack_number(&k, (uint64_t)sums.first);
+    pack_number(&k, (uint64_t)sums.last);
+    pack_number(&k, told);
+    for (size_t i = 0; i < n; i++)
+        if (is_told(s, rows[i]))
+            row_pack(&k, rows[i]);
+    return s->found->err ? cli_error("out of memory") : EXIT_OK;
+}
+
+/* --- All parts -------------------------------------------------------------------------------- */
+
+static void forget(struct flows_part *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        row_part_free(&f->room[i]);
+    free(f->room);
+    free(f->rows);
+    *f = (struct flows_part){.n = 0};
+}
+
+void flows_part_free(struct flows_part *f)
+{
+    numbers_free(&f->hosts.numbers);
+    forget(f);
+}
+
+/* A row of a part; its connection has the number of one process. */
+static bool take_row(struct flows_part *f, struct pack *k, const struct trace *t, const struct numbers_log *l)
+{
+    struct meter_row *r;
+
+    if (f->n >= ROWS_MAX || !grow((void **)&f->room, (uint32_t)f->n, sizeof *f->room))
+        return false;
+    r = &f->room[f->n++];
+    *r = (struct meter_row){.files = t->files, .used = true};
+    row_pack(k, r);
+    k->bad |= r->file >= t->n_files;
+    f->sums.counted += r->c.packets;
+    if (r->conn && !k->bad && !(r->conn = numbers_of(l, r->conn)))
+        k->bad = true;
+    return !k->bad;
+}
+
+/* The sums and the rows of part `i`. */
+static bool take_part(struct flows_part *f, uint32_t i, struct pack *k, const struct trace *t,
+                      const struct numbers_log *l, uint64_t *finished)
+{
+    struct meter_totals *s = &f->sums;
+    uint64_t n, lost;
+    ns_t first, last;
+
+    *finished += pack_number(k, 0);
+    s->malformed += pack_number(k, 0);
+    lost = pack_number(k, 0);
+    first = (ns_t)pack_number(k, 0);
+    last = (ns_t)pack_number(k, 0);
+    s->lost_rows = i ? s->lost_rows : lost;
+    s->first = i && s->first < first ? s->first : first;
+    s->last = i && s->last > last ? s->last : last;
+    n = pack_count(k, 0, ROWS_MAX, 100);
+    while (n && take_row(f, k, t, l))
+        n--;
+    return !n && !k->bad;
+}
+
+/* Take what these parts have found. False: they do not serve. */
+static bool absorb_these(struct flows_part *f, struct trace *t, const struct buf *wanted)
+{
+    struct trace_share *s = t->share;
+    struct hosts_part *of = calloc(s->n_parts, sizeof *of);
+    struct numbers_log *logs = calloc(s->n_parts, sizeof *logs);
+    struct hosts_use use = {.flows = 0};
+    struct conn_table *trial = conn_table_new(ROOM_FLOWS_MIN); /* those of the command stay as they are if it fails */
+    uint64_t finished = 0;
+    bool ok = of && logs;
+
+    for (uint32_t i = 0; ok && i < s->n_parts; i++) {
+        struct pack *p = &s->parts[i];
+        ok = (size_t)(p->end - p->p) > wanted->len && memcmp(p->p, wanted->p, wanted->len) == 0;
+        p->p += ok ? wanted->len : 0;
+        if (ok)
+            hosts_part_read(p, &of[i], &use);
+        logs[i] = of[i].numbers;
+        ok = ok && !p->bad;
+    }
+    ok = ok && trial && hosts_part_fit(&use, t) && numbers_replay(logs, s->n_parts, trial);
+    for (uint32_t i = 0; ok && i < s->n_parts; i++)
+        ok = take_part(f, i, &s->parts[i], t, &logs[i], &finished);
+    ok = ok && finished <= METER_OLD && numbers_replay(logs, s->n_parts, observer_conns(t->observer));
+    for (uint32_t i = 0; logs && i < s->n_parts; i++)
+        numbers_free(&logs[i]);
+    conn_table_free(trial);
+    free(of);
+    free(logs);
+    f->sums.packets = s->packets;
+    return ok;
+}
+
+/* The rows in the order of one process. */
+static bool order(struct flows_part *f)
+{
+    f->rows = malloc((f->n + 1) * sizeof *f->rows);
+    for (size_t i = 0; f->rows && i < f->n; i++)
+        f->rows[i] = &f->room[i];
+    if (f->rows)
+        rows_order(f->rows, f->n);
+    return f->rows != NULL;
+}
+
+bool flows_part_begin(struct flows_part *f, struct trace *t, bool all)
+{
+    struct trace_share *s = t->share;
+    const char *why = all ? "an option needs all packets" : hosts_part_options(t);
+    struct buf wanted = {0};
+    struct pack k = {.out = &wanted};
+    bool taken = false;
+
+    if (s->found) {
+        s->why = why;
+        numbers_note(&f->hosts.numbers, observer_conns(t->observer));
+        return true;
+    }
+    hosts_part_pack_options(&k, t);
+    if (!why && !wanted.err)
+        do {
+            forget(f);
+            taken = absorb_these(f, t, &wanted);
+        } while (!taken && s->next(s));
+    buf_free(&wanted);
+    if (taken)
+        t->frames = s->packets;
+    else
+        t->share = NULL;
+    if (!taken)
+        forget(f);
+    return !taken || order(f);
+}

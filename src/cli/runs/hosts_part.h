@@ -1,0 +1,46 @@
+/* layer 4 (tool): parts of a run by hosts: what a host sends, on all its queue pairs, is followed by one process, as
+ * the account of one queue pair depends on the others of its host.
+ *
+ * A host belongs to a part by its address. A part follows each connection of its hosts, whoever is the peer, so that a
+ * connection between hosts of two parts is followed twice; each direction is told by the part of its requester. */
+#ifndef RDMATRACE_CLI_HOSTS_PART_H
+#define RDMATRACE_CLI_HOSTS_PART_H
+
+#include "src/cli/capture_cmd.h"
+#include "src/conn/numbers_log.h"
+
+/* Whether a host is one of the part. */
+static inline bool hosts_part_has(const struct trace_share *s, const struct conn_addr *host)
+{
+    return conn_owners_has(&s->owners, (unsigned)(conn_addr_hash(host) >> 56));
+}
+/* Whether the packet belongs to a connection of hosts of other parts alone. */
+bool hosts_part_skips(const struct trace_share *s, const struct pkt *p);
+
+/* What a part notes beside its rows; zero-initialise. */
+struct hosts_part {
+    struct numbers_log numbers;
+    bool native; /* there were packets of native InfiniBand */
+};
+/* Before the packet is observed. */
+void hosts_part_packet(struct hosts_part *h, const struct pkt *p);
+/* Whether options ask for all packets: why; NULL: they do not. */
+const char *hosts_part_options(const struct trace *t);
+/* The options that decide what is found, as bytes. */
+void hosts_part_pack_options(struct pack *k, const struct trace *t);
+/* At the end of a part, before the accounts end: the files go on as long as they do in one process. */
+void hosts_part_last_frames(const struct trace *t);
+
+/* What a part has used of the tables that all hosts share. */
+struct hosts_use {
+    struct timeline_use timeline;
+    uint64_t flows, room, sights;
+};
+/* Write what is common to all commands. NULL, or why the run cannot be shared out. */
+const char *hosts_part_save(struct hosts_part *h, const struct trace *t, struct pack *k);
+/* Read it. */
+void hosts_part_read(struct pack *k, struct hosts_part *h, struct hosts_use *sum);
+/* Whether one process would have had room for all. */
+bool hosts_part_fit(const struct hosts_use *sum, const struct trace *t);
+
+#endif
