@@ -284,7 +284,7 @@ static void on_request(struct timeline *t, const struct event *e)
         timeline_back(t, d, e, now);
     else
         timeline_request(t, d, e, now);
-    if (UNLIKELY(t->n_pauses || t->silences)) {
+    if (UNLIKELY(t->n_pauses || t->silences || !d->classed)) {
         timeline_note_class(t, d, e->p);
         timeline_paused(t, d, e->flow, over, now);
     }

@@ -102,8 +102,8 @@ struct copy {
 
 struct direction {
     struct spans spans; /* first: direction_reset() leaves it as it is */
-    /* Of the latest request, while there are pauses: its class, if it has a VLAN tag, and its DSCP. */
-    bool tagged;
+    /* Of the first request, and of the latest while there are pauses: its class, if it has a VLAN tag, and its DSCP. */
+    bool classed, tagged;
     uint8_t pcp, dscp;
     struct pending_nak nak, rnr;
     /* A READ or atomic whose response was skipped. */

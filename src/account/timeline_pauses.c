@@ -81,6 +81,7 @@ void timeline_note_class(struct timeline *t, struct direction *d, const struct p
     ns_t now = p->frame->ts;
     uint64_t dscp;
 
+    d->classed = true;
     d->tagged = p->have & H_VLAN;
     d->pcp = (uint8_t)(p->vlan >> 13);
     d->dscp = p->addr_len ? p->tos >> 2 : 0;

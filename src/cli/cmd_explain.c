@@ -40,6 +40,7 @@ static const struct opt_def defs[] = {
     {KEY_UNTIL, "until", "TIME", "only what begins before TIME"},
     {KEY_TOP, "top", "N", "N statements (JSON: incidents); else as many as fit two screens (JSON: all)"},
     {KEY_ALL, "all", NULL, "each incident; else those that are alike are one statement"},
+    {'v', "verbose", NULL, "the table names all kinds of incidents, not only the six that cost most"},
     {KEY_SORT, "sort", "BY", "time (default): what cost most first; count: what happened most often"},
     WHEN_FORMAT_OPTION,
     COLOR_OPTION,
@@ -112,6 +113,9 @@ static int option(struct trace *t, int key, const char *arg)
         return EXIT_OK;
     case KEY_ALL:
         job->o.all = true;
+        return EXIT_OK;
+    case 'v':
+        job->o.verbose = true;
         return EXIT_OK;
     case KEY_TOP:
         return opt_number(arg, 1, 100000, &n) ? (job->o.top = (uint32_t)n, EXIT_OK)

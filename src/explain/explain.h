@@ -172,6 +172,7 @@ struct explain_opts {
     uint32_t conn;            /* only this connection; 0: all */
     ns_t since, until;        /* incidents that last until `since` and begin before `until`, since 1970; 0: all */
     bool all;                 /* each incident; else one statement for similar ones */
+    bool verbose;             /* text: the table has a row for each cause and place; else for those that cost most */
     bool by_count;            /* most frequent first; else most expensive first */
     uint32_t top;             /* statements, of JSON incidents at most; 0: as many as fit two screens of `rows`, all */
     uint32_t accounts;        /* of JSON at most; 0: all */

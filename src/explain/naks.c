@@ -158,8 +158,10 @@ static void suppose_missing(struct incident *st, const struct missing *m, uint32
     st->place = m->bad || m->cause == CAUSE_REORDER || !m->copy ? PLACE_BEFORE : PLACE_AFTER;
     if (m->bad || m->cause == CAUSE_REORDER) {
         f.sentence = m->bad ? SENTENCE_DAMAGED_NAK : SENTENCE_LATE_NAK;
-        f.lost = m->bad ? m->bad : m->s->first;
+        f.lost = m->bad ? m->bad : m->copy ? m->copy : m->s->first;
         incident_is(st, &f);
+        if (!m->bad && f.lost != m->s->first)
+            st->certainty = PROBABLE; /* several copies passed: another one may have come late */
     } else if (m->copy) {
         f.sentence = SENTENCE_LOST_AFTER;
         f.lost = m->copy;

@@ -313,15 +313,19 @@ static uint32_t report_late_response(struct explainer *x, const struct event *e,
  *   READ again     2
  *   response         2 4 3 5 6     4 is dropped, as 3 is missing; 3 is accepted; 5 and 6 are dropped
  *   READ again                 4
+ *
+ * The one that was due may also be the response to the READ or atomic before.
  */
 static struct incident *came_ahead(struct explainer *x, const struct event *e, struct flow_notes *t,
                                    const struct response_status *f)
 {
     uint32_t late = psn_prev(f->psn), came = answer_frame(t, late);
     bool ahead = f->dropped > f->ask->frame && came > f->dropped && came == t->responses.run_frame;
+    const struct read_req *other = psn_diff(late, f->ask->psn) < 0 ? req_dir_read(e->h, late, 0) : NULL;
+    bool own = psn_diff(late, f->ask->psn) > 0, before = other && !other->again && other->frame < f->dropped;
     struct incident *st;
 
-    if (!ahead || t->responses.run_psn != late || psn_diff(late, f->ask->psn) <= 0)
+    if (!ahead || t->responses.run_psn != late || !(own || before))
         return NULL;
     st = incident_at(x, report_late_response(x, e, t, late, came, NULL));
     if (!st)

@@ -19,6 +19,19 @@ static ns_t end_of(const struct incident *i)
     return end > begin ? end : begin;
 }
 
+/* What of its bill lies between --since and --until: all of it, or a part as large as that of its time. What several
+ * waits cost is taken to be spread evenly. */
+static ns_t bill_within(const struct incident *i, const struct explain_opts *o)
+{
+    ns_t from = begin_of(i), to = end_of(i), all = to - from;
+
+    if (all <= 0)
+        return i->bill;
+    from = o->since > from ? o->since : from;
+    to = o->until && o->until < to ? o->until : to;
+    return to <= from ? 0 : to - from == all ? i->bill : (ns_t)((__int128)i->bill * (to - from) / all);
+}
+
 /* --- Groups ----------------------------------------------------------------------------------- */
 
 /* What a group has in common: the cause, and the place, which two taps show, or else lies before or after the tap. */
@@ -56,8 +69,9 @@ static int by_kind(const void *a, const void *b)
     return c ? c : compare(k->number, l->number);
 }
 
-/* A new group, which begins with incident `i`; its members follow each other from `of` on. */
-static struct group *group_new(struct summary *s, const struct incident *i, uint32_t *of)
+/* A new group, which begins with incident `i`, of which `bill` is counted; its members follow each other from `of` on.
+ */
+static struct group *group_new(struct summary *s, const struct incident *i, ns_t bill, uint32_t *of)
 {
     struct group *g = &s->groups[s->n++];
 
@@ -66,7 +80,7 @@ static struct group *group_new(struct summary *s, const struct incident *i, uint
                         .place = i->place,
                         .passed = i->passed,
                         .missed = i->missed,
-                        .least = i->bill,
+                        .least = bill,
                         .first = begin_of(i)};
     return g;
 }
@@ -82,7 +96,7 @@ static uint64_t occurrences(const struct incident *i)
     return i->cause == CAUSE_PACKET_LOSS && i->supersedes ? i->supersedes : 1;
 }
 
-static void group_add(struct group *g, const struct explainer *x, uint32_t number)
+static void group_add(struct group *g, const struct explainer *x, uint32_t number, ns_t bill)
 {
     const struct incident *i = &x->incidents[number];
 
@@ -91,9 +105,9 @@ static void group_add(struct group *g, const struct explainer *x, uint32_t numbe
     g->messages += i->messages;
     g->missing |= i->missing != 0;
     g->failure = incident_failure(i) > g->failure ? incident_failure(i) : g->failure;
-    g->bill = ns_sum(g->bill, i->bill);
-    g->least = i->bill < g->least ? i->bill : g->least;
-    g->most = i->bill > g->most ? i->bill : g->most;
+    g->bill = ns_sum(g->bill, bill);
+    g->least = bill < g->least ? bill : g->least;
+    g->most = bill > g->most ? bill : g->most;
     g->first = begin_of(i) < g->first ? begin_of(i) : g->first;
     g->last = end_of(i) > g->last ? end_of(i) : g->last;
 }
@@ -218,9 +232,10 @@ static bool make_groups(struct summary *s, const struct explainer *x, const stru
         n = select_all(x, o, kinds);
     for (uint32_t k = 0; k < n; k++) {
         const struct incident *i = &x->incidents[kinds[k].number];
+        ns_t bill = bill_within(i, o);
         if (!k || by_what(&kinds[k], &kinds[k - 1]))
-            g = group_new(s, i, &s->members[k]);
-        group_add(g, x, kinds[k].number);
+            g = group_new(s, i, bill, &s->members[k]);
+        group_add(g, x, kinds[k].number, bill);
         s->setup = ns_sum(s->setup, setup_wait(i));
         s->count += occurrences(i);
     }

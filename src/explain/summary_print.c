@@ -271,6 +271,7 @@ static void put_table(const struct summary *s, const struct explainer *x, const 
 {
     unsigned columns = explain_columns(o);
     struct layout l = layout_of(s, x, columns);
+    uint32_t rows = o->verbose || s->n < TABLE_ROWS ? s->n : TABLE_ROWS;
     ns_t all = o->since || o->until ? s->lost : s->time;
 
     buf_printf(b, "\n%*s", LOST_WIDTH, "lost");
@@ -279,11 +280,11 @@ static void put_table(const struct summary *s, const struct explainer *x, const 
     if (l.count)
         buf_printf(b, " %*s", COUNT_WIDTH - 1, "count");
     buf_printf(b, l.worst ? "  %-*s %s\n" : "  cause\n", (int)l.cause, "cause", WORST_HEAD);
-    for (uint32_t i = 0; i < s->n && i < TABLE_ROWS; i++)
+    for (uint32_t i = 0; i < rows; i++)
         put_row(&s->groups[i], x, &l, all, columns, b);
-    if (s->n > TABLE_ROWS)
-        buf_printf(b, "%*s%s\n", (int)(table_width(&l, 0) - l.cause - l.worst), "",
-                   count_str(s->n - TABLE_ROWS, "more kind"));
+    if (s->n > rows)
+        buf_printf(b, "%*s%s: -v shows %s\n", (int)(table_width(&l, 0) - l.cause - l.worst), "",
+                   count_str(s->n - rows, "more kind"), s->n - rows == 1 ? "it" : "them");
 }
 
 /* The most expensive incidents. */

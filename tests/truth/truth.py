@@ -136,6 +136,7 @@ ALSO = (
     (30, FABRICS + 48),  # a host pauses its switch: the clocks of the taps tell when
     (1, 12110),          # the first RTU is lost, while its requester works
     (1, 11062),          # an ACK comes in place of the response to a READ that is repeated
+    (79, FABRICS + 43),  # a class is paused of which requests passed before all pauses only
     (60, 1367),          # responses that are late pass the other tap before the retransmission
 )
 # The same, of whose accounts nothing is held.
@@ -146,6 +147,7 @@ STATED = (
     (1, 7494),  # an incident of the second of two taps whose clocks cannot be compared
     (1, 3736),  # an incident of a connection that carries nothing, and one of which another tap saw more
     (19, FABRICS + 3),  # between two reports about one lost packet come those about other connections
+    (80, FABRICS + 5),  # packets that take turns on two paths overtake each other in each go-back-N
     (1, 1112),  # responses that came twice are lost, and asked for, as well
 )
 # The same, at all taps, of captures that lack frames as well.

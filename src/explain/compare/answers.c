@@ -4,8 +4,7 @@
 #include "src/explain/compare/compare.h"
 #include "src/explain/compare/copies.h"
 
-/* The first frame of the incident's own tap with a role; 0: none. */
-static uint32_t frame_of(const struct incident *st, enum frame_role role)
+uint32_t answers_frame_of(const struct incident *st, enum frame_role role)
 {
     for (unsigned i = 0; i < st->n_frames; i++)
         if (st->roles[i] == role && st->files[i] == st->tap >> 16)
@@ -115,7 +114,7 @@ static bool tell_request(struct explainer *x, struct incident *st, uint32_t othe
 bool answers_compare_naks(struct explainer *x, struct incident *st, uint32_t other, unsigned n)
 {
     const struct noted_response *nak = st->silence ? nak_before(x, st, other, n) : NULL;
-    uint32_t there = copies_tap(x, other), again = frame_of(st, ROLE_RETRANSMISSION);
+    uint32_t there = copies_tap(x, other), again = answers_frame_of(st, ROLE_RETRANSMISSION);
 
     if (!nak || !x->notes[st->flow] || !lacks_nak(x->notes[st->flow], nak) || !knows_what_it_lacks(x, st->flow))
         return false;
@@ -184,7 +183,7 @@ void answers_compare(struct explainer *x, struct incident *st, const struct sent
         st->place = PLACE_UNKNOWN;
     } else if (answer) {
         answer_is_gone(x, st, o, other, answer);
-    } else if (frame_of(st, ROLE_NAK)) {
+    } else if (answers_frame_of(st, ROLE_NAK)) {
         incident_add(st, SAY(TAP_TOO, .other = o->first, .tap = tap));
     } else if (!may_be_answered(x->notes[other], o->psn, n)) {
         incident_add(st, SAY(TAP_UNANSWERED, .other = o->first, .tap = tap));

@@ -310,6 +310,39 @@ static void is_late_response(struct explainer *x, struct incident *st, uint32_t 
                         .tap = fact_tap(copies_tap(x, other))));
 }
 
+/* What a tap noted of the response with a PSN; NULL: nothing. */
+static const struct noted_response *answer_to(const struct explainer *x, uint32_t flow, uint32_t psn)
+{
+    const struct noted_response *r = x->notes[flow] ? response_slot(x->notes[flow], psn) : NULL;
+
+    return r && r->psn == psn ? r : NULL;
+}
+
+/* A response that this tap saw in its turn passed the other tap before the one that was due first there: that one was
+ * reordered between the two, and its requester dropped what came before it. False: it did not. */
+static bool is_overtaker(struct explainer *x, struct incident *st, uint32_t other, const struct noted_response *r)
+{
+    uint32_t due = psn_prev(st->psn), again = read_retransmission(observer_req_dir(x->observer, other), st->psn),
+             asked = answers_frame_of(st, ROLE_RETRANSMISSION);
+    const struct noted_response *own = answer_to(x, st->flow, st->psn), *here = answer_to(x, st->flow, due),
+                                *there = answer_to(x, other, due);
+
+    if (!own || !here || !there || !answers_are_one(x, st->flow, other, r))
+        return false;
+    if (here->first > own->first || there->first < r->first || (again && there->first > again))
+        return false;
+    st->cause = CAUSE_REORDER;
+    st->n_frames = 0;
+    incident_frame(st, ROLE_LOST, here->first);
+    incident_frame(st, ROLE_RETRANSMISSION, asked);
+    incident_frame_at(st, ROLE_LOST, copies_tap(x, other), there->first);
+    incident_concerns(st, due, 0, false);
+    copies_between(x, st, st->flow, other);
+    incident_is(st, SAY(RESPONSE_OVERTAKEN, .psn = due, .lost = here->first));
+    st->proved = true;
+    return true;
+}
+
 /* The same comparison for a lost response. */
 static void compare_response(struct explainer *x, struct incident *st, uint32_t other)
 {
@@ -320,6 +353,8 @@ static void compare_response(struct explainer *x, struct incident *st, uint32_t 
     uint32_t again;
 
     if (compare_request_again(x, st, other))
+        return;
+    if (seen && st->place == PLACE_AFTER && is_overtaker(x, st, other, r))
         return;
     if (!seen || st->repeated || st->place != PLACE_BEFORE || st->cause == CAUSE_BAD_ICRC)
         return;
