@@ -57,9 +57,14 @@ void on_copy(struct tui *t)
 
 void on_copy_line(struct tui *t)
 {
-    if (view(t)->at >= row_count(t))
+    if (t->pane == PANE_TREE && t->detail.n) {
+        t->row.len = 0;
+        fold_text(&t->detail, t->detail.at, &t->row);
+    } else if (view(t)->at < row_count(t)) {
+        text_of_row(t, view(t)->at, &t->row);
+    } else {
         return;
-    text_of_row(t, view(t)->at, &t->row);
+    }
     copy(t, &t->row);
 }
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#define NEAR_EACH   500   /* packets on each side that are drawn at once */
+#define NEAR_EACH   300   /* packets on each side that are drawn at once */
 #define FAR_EACH    10000 /* and in slices */
 #define LADDER_MAX  20000 /* lines of a ladder */
 #define LINES_STEP  4     /* lines drawn in a step */

@@ -4,8 +4,8 @@
 
 #include <time.h>
 
-#define SLICE       (8 * NS_PER_MS) /* a key waits no longer */
-#define SLICE_CHECK 32              /* steps between looks at the clock */
+#define SLICE       (4 * NS_PER_MS) /* a key waits no longer, and then the screen is drawn */
+#define SLICE_CHECK 16              /* steps between looks at the clock */
 
 uint64_t now_ns(void)
 {

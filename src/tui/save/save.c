@@ -94,6 +94,14 @@ static void rows_end_of_file(struct tui *t)
     t->save_lines = NULL;
 }
 
+/* Whether `path` is a pipe or a device: to write there may wait for ever, for a reader. */
+static bool is_special(const char *path)
+{
+    struct stat s;
+
+    return stat(path, &s) == 0 && !S_ISREG(s.st_mode);
+}
+
 /* Save to save_as: "wx": only if there is no such file. */
 static void save_rows(struct tui *t, const char *how)
 {
@@ -104,6 +112,10 @@ static void save_rows(struct tui *t, const char *how)
     t->saved = 0;
     t->save_format = save_format_of(path);
     t->save_lines = fopen(path, how);
+    if (!t->save_lines && errno == EEXIST && is_special(path)) {
+        tui_say(t, LOOK_FAIL, "%s is no file: nothing is written there.", path);
+        return;
+    }
     if (!t->save_lines && errno == EEXIST) {
         t->prompt = PROMPT_OVERWRITE;
         t->input.len = 0;
