@@ -42,7 +42,7 @@ class Witness:
     """Use it in a `with` statement."""
     def __enter__(self):
         self.child = subprocess.Popen([sys.executable, "-c", SLEEPER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.now = self.look()
+        self.now, self.ever = self.look(), False  # ever: it was busy once
         return self
 
     def __exit__(self, *error):
@@ -60,7 +60,9 @@ class Witness:
         before, self.now = self.now, self.look()
         seconds, late, n, steal = (a - b for a, b in zip(self.now, before))
         said = "a process that only sleeps was late %d times, %.1f %% of %.0f s; %.1f s were stolen" % (n, 100 * late / seconds, seconds, steal)
-        return too_busy(seconds, late, steal, os.cpu_count()), said
+        is_busy = too_busy(seconds, late, steal, os.cpu_count())
+        self.ever |= is_busy
+        return is_busy, said
 
 
 def verdict(missing, most, busy):

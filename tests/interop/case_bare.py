@@ -34,8 +34,8 @@ def conformance(lab, guest, port, index, name):
     card, late = until_measured(play, tests("--exchange", name, *([] if LENGTH == "--full" else SOME[name].split())), 1, 0.8 * CASE_SECONDS * SLOW)
     job.kill()
     guest.run("killall -9 ib_write_bw ibv_rc_pingpong rping")
-    odd = ["%s %s: %s; %s" % (t["result"], t["id"], t["reason"], t["judge"]) for t in card["tests"] if t["result"] not in ("pass", "known") and t["id"] not in late]
-    assert not odd, "\n".join(odd)
+    wrong = ["%s %s: %s; %s" % (t["result"], t["id"], t["reason"], t["judge"]) for t in card["tests"] if t["result"] not in ("pass", "known") and t["id"] not in late]
+    assert not wrong, "\n".join(wrong)
     assert card["dut"] == "%s: %s, without an agent" % (guest.ip, name), card["dut"]
     return {t["id"]: t for t in card["tests"] if t["id"] not in late}, late
 

@@ -104,15 +104,24 @@ def sequence_naks(lab, card, late):
     lab.expect(out_of_seq_request=range(counted, 2 * counted + 100 if not again else 10**6))
 
 
+def odd(card):
+    return [t["id"] for t in card["tests"] if t["result"] not in ("pass", "known", "unsupported")]
+
+
+def say(text):
+    print("# " + text, flush=True)
+
+
 def until_measured(play, tests, most, seconds):
     """A card of the tests, and those that are not measured, as this machine is busy with something else: they showed nothing in all their tries, or
     the time was up. More than `most` are played again while it is busy, for so many seconds in all, and what they show then counts; where it is not
-    busy, they are a failure (busy.py). play(TESTS, SECONDS) returns exit status, card, what was said."""
+    busy, they are a failure (busy.py). What came out otherwise on a busy machine, behind which the guest or the wire to it was late, is played
+    again twice. play(TESTS, SECONDS) returns exit status, card, what was said."""
     begin, cards = time.time(), []
 
     def missing(chosen):
         status, card, said = play(chosen, begin + seconds - time.time())
-        good = card and len(card["tests"]) == len(chosen) and all(t["result"] in ("pass", "known", "unsupported") for t in card["tests"])
+        good = card and len(card["tests"]) == len(chosen) and not odd(card)
         assert card and status == (not good), (status, said)
         cards.append(card)
         late = {t["id"] for t in card["tests"] if t["result"] == "inconclusive" and "this side was late" in t["reason"]}
@@ -121,7 +130,12 @@ def until_measured(play, tests, most, seconds):
             cards[0]["tests"] = [t for t in cards[0]["tests"] if t["id"] not in ended] + [t for t in card["tests"] if t["id"] in ended]
         return set(chosen) - ended
     with busy.Witness() as witness:
-        late = busy.measured(missing, missing(tests), most, witness, begin + seconds - time.time(), lambda text: print("# " + text, flush=True))
+        late = busy.measured(missing, missing(tests), most, witness, begin + seconds - time.time(), say)
+        for _ in range(2):
+            again = set(odd(cards[0])) - late
+            if again and witness.ever and time.time() < begin + seconds:
+                say("once more, as this machine is busy: %s" % " ".join(sorted(again)))
+                late |= missing(sorted(again))
     cards[0]["tests"].sort(key=lambda t: tests.index(t["id"]))
     return cards[0], late
 
@@ -130,8 +144,8 @@ def quick(lab, guest, port, chosen):
     def play(some, seconds):
         return conformance(lab, guest, port, LENGTH, "--profile", "rxe", "--keep", lab.path("kept"), *some, timeout=seconds / SLOW)
     card, late = until_measured(play, tests(*chosen), 3, 0.8 * CASE_SECONDS * SLOW)
-    odd = ["%s %s: %s; %s" % (t["result"], t["id"], t["reason"], t["judge"]) for t in card["tests"] if t["result"] not in ("pass", "known") and t["id"] not in LACKED | late]
-    assert not odd, "\n".join([*late, *odd])
+    wrong = ["%s %s: %s; %s" % (t["result"], t["id"], t["reason"], t["judge"]) for t in card["tests"] if t["result"] not in ("pass", "known") and t["id"] not in LACKED | late]
+    assert not wrong, "\n".join([*late, *wrong])
     known = {t["id"]: t["known"] for t in card["tests"] if t["result"] == "known"}
     expected = [t for t in listed() if t.split("/")[0] in chosen]
     assert set(expected) - SOMETIMES - late <= set(known) <= set(expected), "known: %s, listed: %s" % (sorted(known), expected)
