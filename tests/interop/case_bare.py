@@ -31,7 +31,7 @@ def conformance(lab, guest, port, index, name):
         return us.returncode, json.loads(out) if out else None, said
     command = [RDMAGEN, "conformance", "--exchange", name, LENGTH, "%s:%d" % (guest.ip, port), "--tcp", "127.0.0.1", "--addr", OWN, *link(guest, 1500),
                "-m", "1024", "--timeout", "%d" % ((25 if LENGTH == "--full" else 10) * SLOW), "--profile", "rxe", "-T", "json"]
-    card, late = until_measured(play, tests("--exchange", name, *([] if LENGTH == "--full" else SOME[name].split())), 1, 0.8 * CASE_SECONDS * SLOW)
+    card, late = until_measured(play, tests("--exchange", name, *([] if LENGTH == "--full" else SOME[name].split())), 1, CASE_SECONDS * SLOW - 15)
     job.kill()
     guest.run("killall -9 ib_write_bw ibv_rc_pingpong rping")
     wrong = ["%s %s: %s; %s" % (t["result"], t["id"], t["reason"], t["judge"]) for t in card["tests"] if t["result"] not in ("pass", "known") and t["id"] not in late]

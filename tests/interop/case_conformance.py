@@ -143,7 +143,7 @@ def until_measured(play, tests, most, seconds):
 def quick(lab, guest, port, chosen):
     def play(some, seconds):
         return conformance(lab, guest, port, LENGTH, "--profile", "rxe", "--keep", lab.path("kept"), *some, timeout=seconds / SLOW)
-    card, late = until_measured(play, tests(*chosen), 3, 0.8 * CASE_SECONDS * SLOW)
+    card, late = until_measured(play, tests(*chosen), 3, CASE_SECONDS * SLOW - 15)
     wrong = ["%s %s: %s; %s" % (t["result"], t["id"], t["reason"], t["judge"]) for t in card["tests"] if t["result"] not in ("pass", "known") and t["id"] not in LACKED | late]
     assert not wrong, "\n".join([*late, *wrong])
     known = {t["id"]: t["known"] for t in card["tests"] if t["result"] == "known"}

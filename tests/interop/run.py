@@ -3,7 +3,7 @@
 at a time (INTEROP_JOBS), each in a process with guests and a folder of its own. Each result comes with its seconds; the last line counts.
 A case that takes too long fails; behind a guest that no longer answers its file goes on with new guests. With LIMIT=SECONDS (tests/run) all of
 it ends before that: what has not begun by then is skipped, and that is said. With INTEROP_AGAIN=N, up to N cases that failed are run once more, alone and with fresh guests, and the last run counts: for machines whose
-load is not ours. INTEROP_KEEP=DIR: the captures of cases that failed are kept there. Exit status 0: all passed, 1: not, 77: skipped, with the reason."""
+load is not ours; and every case that failed while this machine was busy with something else, as busy.py saw it, is, however many they are. INTEROP_KEEP=DIR: the captures of cases that failed are kept there. Exit status 0: all passed, 1: not, 77: skipped, with the reason."""
 import glob
 import importlib
 import os
@@ -18,6 +18,7 @@ import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
+import busy  # noqa: E402
 import lab as laboratory  # noqa: E402
 import counters  # noqa: E402
 
@@ -26,7 +27,7 @@ import counters  # noqa: E402
 NEW_GUESTS = 2  # times that a file gets new guests in place of those that no longer answer
 END = float(os.environ.get("INTEROP_END", "inf"))  # seconds since 1970 after which no case begins
 COUNTS = re.compile(r"^([0-9]+) passed, ([0-9]+) failed, ([0-9]+) skipped$")
-FAILED = re.compile(r"^not ok (\w+) \(")
+FAILED = re.compile(r"^not ok (\w+) \(.*?\)( # busy)?")
 
 
 def modules():
@@ -102,10 +103,14 @@ def run(lab, module, todo, total):
             say("ok %s # SKIP the time is up" % name)
             continue
         try:
-            why = run_case(lab, f, args)
+            with busy.Witness() as witness:
+                try:
+                    why = run_case(lab, f, args)
+                finally:
+                    was_busy, seen = witness.busy()
         except Exception as e:  # pylint: disable=broad-except
             total[1] += 1
-            say("not ok %s (%.1f s)" % (name, time.time() - start))
+            say("not ok %s (%.1f s)%s" % (name, time.time() - start, " # busy: " + seen if was_busy else ""))
             say(re.sub("^", "    ", "".join(traceback.format_exception(e)), flags=re.M))
             if not tidy(lab, name):
                 return
@@ -131,7 +136,7 @@ class Runner:
     """Runs the files, so many at a time, and passes on what they print, each line whole."""
     def __init__(self, wanted):
         self.wanted, self.total, self.lock = wanted, [0, 0, 0], threading.Lock()
-        self.children, self.failed, self.stopping = [], [], False
+        self.children, self.failed, self.stopping = [], [], False  # failed: names, and whether the machine was busy
         todo = {m: len(cases(importlib.import_module(m), wanted)) for m in modules()}
         self.queue = sorted((m for m in todo if todo[m]), key=todo.get)  # the one with most cases is taken first, from the end
 
@@ -145,7 +150,7 @@ class Runner:
         counts = None
         for line in child.stdout:
             counts = COUNTS.match(line)
-            self.failed += FAILED.findall(line)
+            self.failed += [(name, bool(was)) for name, was in FAILED.findall(line)]
             if not counts:
                 with self.lock:
                     say(line.rstrip("\n"))
@@ -190,6 +195,11 @@ def rounds(wanted, jobs):
     return runner
 
 
+def to_repeat(failed, most):
+    """Which of the cases that failed, with whether the machine was busy then, are run once more: all if they are few, else those of a busy machine."""
+    return [name for name, was_busy in failed if len(failed) <= most or (most and was_busy)]
+
+
 def main(wanted):
     laboratory.check()  # skips everything where it cannot run
     laboratory.exit_on_signals()
@@ -198,10 +208,11 @@ def main(wanted):
         os.environ["INTEROP_END"] = "%d" % (start + 0.75 * int(os.environ["LIMIT"]))
     first = rounds(wanted, int(os.environ.get("INTEROP_JOBS", "2")))
     passed, failed, skipped = first.total
-    if 0 < len(first.failed) <= int(os.environ.get("INTEROP_AGAIN", "0")):
-        say("# once more: %s" % " ".join(first.failed))
-        again = rounds(first.failed, 1).total
-        passed, failed, skipped = passed + again[0], failed - len(first.failed) + again[1], skipped + again[2]
+    chosen = to_repeat(first.failed, int(os.environ.get("INTEROP_AGAIN", "0")))
+    if chosen:
+        say("# once more: %s" % " ".join(chosen))
+        again = rounds(chosen, 1).total
+        passed, failed, skipped = passed + again[0], failed - len(chosen) + again[1], skipped + again[2]
     say("# %.0f s" % (time.time() - start))
     say("%d passed, %d failed, %d skipped" % (passed, failed, skipped))
     return 1 if failed or not passed + skipped else 0
