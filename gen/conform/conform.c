@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define TRIES 5  /* of a test in which frames are lost at this side, or this side is late, */
-#define MORE  20 /* and at most so many more if it passes, but has measured too little, */
-#define WHILE 3  /* in so many times as long as an expectation may take */
+#define TRIES 5 /* of a test in which frames are lost at this side, or this side is late, */
+#define MORE                                                                                                           \
+    20 /* and at most so many more, for as long as an expectation may take, if it passes, but has measured too little  \
+        */
 
 /* Append what a scenario has reported about `id`, "ID:LINE: TEXT" a line, as one line. */
 static void put_reason(struct buf *b, const char *id, const char *text)
@@ -467,7 +468,7 @@ static int run_once(const struct conform_run *r, unsigned number, const char *te
 static int run_conclusive(const struct conform_run *r, unsigned number, const char *text, struct conform_outcome *o)
 {
     struct measured all = {.runs = 0};
-    ns_t end = r->live ? live_now() + WHILE * r->live->patience : 0;
+    ns_t end = r->live ? live_now() + r->live->patience : 0;
     int e = run_once(r, number, text, o, &all);
 
     for (unsigned again = 1; e == 0 && o->result == CONFORM_INCONCLUSIVE; again++) {

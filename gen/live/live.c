@@ -151,7 +151,8 @@ static int send_frames(struct live *l, bool *busy)
     return r == -EAGAIN ? 0 : r;
 }
 
-static int wait_until(struct live *l, ns_t when)
+/* Wait for a frame, until `when`; at `due` something is to be done. */
+static int wait_until(struct live *l, ns_t when, ns_t due)
 {
     struct pollfd p = {.fd = l->backend->fd, .events = POLLIN};
     ns_t begin = live_now(), end;
@@ -162,13 +163,13 @@ static int wait_until(struct live *l, ns_t when)
         late_caught_up(&l->late, begin);
     r = live_wait(&p, p.fd >= 0, when);
     end = live_now();
-    late_waited(&l->late, begin, when, end);
+    late_waited(&l->late, begin, due, end);
     late_mark_waited(&l->late, end);
     backend_polled(l->backend, p.revents);
     return r;
 }
 
-static int step(struct live *l, ns_t deadline)
+static int step(struct live *l, ns_t deadline, ns_t due)
 {
     bool busy = false;
     ns_t next, now;
@@ -203,15 +204,20 @@ static int step(struct live *l, ns_t deadline)
         next = live_net_next(l->net);
     if (l->blocked && now + BLOCKED_WAIT < next)
         next = now + BLOCKED_WAIT;
-    return wait_until(l, next < deadline ? next : deadline);
+    return wait_until(l, next < deadline ? next : deadline, next < due ? next : due);
 }
 
 int live_step(struct live *l, ns_t deadline)
 {
+    return live_look(l, deadline, deadline);
+}
+
+int live_look(struct live *l, ns_t deadline, ns_t due)
+{
     int r;
 
     late_mark(&l->late, live_now());
-    r = step(l, deadline);
+    r = step(l, deadline, due);
     late_mark(&l->late, live_now());
     return r;
 }

@@ -113,6 +113,9 @@ void live_record_in(struct live *l, const uint8_t *data, uint32_t len, ns_t ts);
  * 0, also while the interface is down; -EINTR: live_stop() was called; -ENODEV: the interface is gone; another negative
  * errno: the backend failed. */
 int live_step(struct live *l, ns_t deadline);
+/* Likewise, but the caller only looks after something else from `deadline` on: it is a delay if that comes behind
+ * `due`. */
+int live_look(struct live *l, ns_t deadline, ns_t due);
 /* Take the next event of event channel `channel` into *e, and wait for it until `end`: 0; -ETIMEDOUT; or as
  * live_step(). */
 int live_cm_event(struct live *l, int channel, struct rdmacm_event *e, ns_t end);

@@ -19,7 +19,7 @@ static int wait_socket(struct live *l, int s, short events, ns_t end)
 
     while (poll(&p, 1, 0) <= 0) { /* or interrupted: live_step() decides whether to stop */
         int r = live_now() > end ? -ETIMEDOUT
-                : l              ? live_step(l, live_now() + STEP)
+                : l              ? live_look(l, live_now() + STEP, NS_NEVER)
                                  : live_wait(&p, 1, live_now() + STEP);
         if (r < 0)
             return r;

@@ -84,7 +84,8 @@ static int wire_wait(void *user, ns_t until)
 
     if (v->limit && now > v->limit)
         return -ETIMEDOUT;
-    return live_step(v->live, v->start + (until - now > TICK ? now + TICK : until));
+    return live_look(v->live, v->start + (until - now > TICK ? now + TICK : until),
+                     until < NS_NEVER - v->start ? v->start + until : NS_NEVER);
 }
 
 /* Of the middle: both hosts are elsewhere, their replicas send nothing. */

@@ -483,6 +483,10 @@ Test(live, the_loop_tells_how_late_it_is, .init = open_both, .fini = close_both)
     cr_expect_eq(l->n, before + 1);
     cr_expect(l->most >= 30 * NS_PER_MS && l->sum >= l->most, "%lld", (long long)l->most);
     late_begin(l);
+    for (ns_t begin = live_now(), end = begin + 20 * NS_PER_MS; live_now() < end;)
+        cr_assert_eq(live_look(&client.l, end, begin + NS_PER_MS), 0); /* it looks late */
+    cr_expect(l->most >= 15 * NS_PER_MS, "%lld", (long long)l->most);
+    late_begin(l);
     usleep(5000); /* before the first turn nobody waits */
     cr_assert_eq(live_step(&client.l, 0), 0);
     cr_expect(l->most < 5 * NS_PER_MS, "%lld", (long long)l->most);

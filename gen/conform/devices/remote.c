@@ -44,7 +44,7 @@ static const char *why_of(void *user)
 /* Without a scenario: wait until live_now() is `until`, or an event is there. 0 or a negative errno. */
 static int idle(struct remote_dut *r, ns_t until)
 {
-    return r->c->live ? live_step(r->c->live, until) : live_wait(NULL, 0, until);
+    return r->c->live ? live_look(r->c->live, until, NS_NEVER) : live_wait(NULL, 0, until);
 }
 
 /* Let the endpoint work for a moment. False: the network failed, or the wait has lasted too long. */
