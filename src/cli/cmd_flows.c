@@ -216,7 +216,7 @@ static int end(struct trace *t)
     if (job->ulp)
         ulp_finish(job->ulp);
     if (t->share && t->share->found)
-        flows_part_last_frames(t, job->meter);
+        hosts_part_last_frames(t, job->meter);
     meter_end(job->meter);
     sums = meter_totals(job->meter);
     if (job->o.interval) {

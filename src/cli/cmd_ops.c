@@ -2,6 +2,7 @@
 #include "dissect/pkt.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
+#include "src/cli/runs/ops_part.h"
 #include "src/commands/list.h"
 #include "src/measure/request_parts.h"
 #include "src/measure/wqe_sort.h"
@@ -70,6 +71,7 @@ struct job {
     struct table table;
     struct command_list commands;
     struct wqe_sort sort; /* --sort */
+    struct ops_part part; /* with t.share */
 };
 
 static struct job *job_of(struct trace *t)
@@ -186,19 +188,17 @@ static void put_states(struct job *job, const ns_t states[TIME_STATES], ns_t all
 }
 
 /* Its row, and where its time went. */
-static void put_request(struct job *job, const struct wqe *w, uint32_t flow)
+static void put_request(struct job *job, const struct ops_row *r)
 {
-    struct wqe_row q = {.w = w, .row = meter_row_of(job->meter, flow), .origin = job->origin};
-    ns_t states[TIME_STATES], end = request_parts_over(job->parts, w, flow, states);
+    const struct wqe_row q = {
+        .w = &r->w, .row = r->row, .origin = job->origin, .accounted = r->accounted, .lost = states_lost(r->states)};
     size_t off = job->late_text.len;
 
-    q.accounted = request_parts_known(job->t.observer, flow, states, end - w->start);
-    q.lost = states_lost(states);
     if (job->why && job->format != ROWS_JSON)
         wqe_print_head(&job->late_text, job->format, &job->table);
     wqe_print(&job->late_text, job->format, &job->table, &q);
     if (job->format != ROWS_CSV)
-        put_states(job, states, end - w->start);
+        put_states(job, r->states, r->length);
     if (job->sort.by) {
         wqe_sort_put(&job->sort, &q, job->late_text.p + off, job->late_text.len - off);
         job->late_text.len = off;
@@ -213,25 +213,46 @@ static bool is_selected(const struct job *job, uint64_t id, uint64_t conn)
     return !job->commands.only && right_id && (!job->t.conn || conn == job->t.conn);
 }
 
-static void on_over(void *user, const struct wqe *w, uint32_t flow)
+/* A work request is over, or was it when another process followed it. */
+static void put_over(void *user, const struct ops_row *r)
 {
     struct job *job = user;
     size_t off;
 
-    if (!is_selected(job, w->id, meter_row_of(job->meter, flow)->conn))
+    if (!is_selected(job, r->w.id, r->row->conn))
         return;
-    if (!job->ending)
+    if (!job->ending || job->part.taken)
         job->late_text.len = 0;
     off = job->late_text.len;
-    put_request(job, w, flow);
+    put_request(job, r);
     if (job->follow && job->format == ROWS_JSON) {
         job->late_text.len -= 1; /* the closing brace: one more member follows */
         buf_printf(&job->late_text, ",\"frames\":[%s]}", buf_str(&job->frames));
     }
-    if (job->ending && !job->sort.by)
-        put_late(job, w->id, off);
+    if (job->ending && !job->part.taken && !job->sort.by)
+        put_late(job, r->w.id, off);
     else if (!job->sort.by)
         put_row(job, job->late_text.p, job->late_text.len);
+}
+
+static bool is_part(const struct job *job)
+{
+    return job->t.share && job->t.share->found;
+}
+
+static void on_over(void *user, const struct wqe *w, uint32_t flow)
+{
+    struct job *job = user;
+    struct ops_row r = {.w = *w, .row = meter_row_of(job->meter, flow), .late = job->ending};
+
+    if (!is_part(job) && !is_selected(job, w->id, r.row->conn))
+        return;
+    r.length = request_parts_over(job->parts, w, flow, r.states) - w->start;
+    r.accounted = request_parts_known(job->t.observer, flow, r.states, r.length);
+    if (is_part(job))
+        ops_part_over(&job->part, job->t.share, &r, job->meter);
+    else
+        put_over(job, &r);
 }
 
 /* A packet of a work request. */
@@ -239,7 +260,7 @@ static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p,
 {
     struct job *job = user;
 
-    if (is_selected(job, w->id, meter_row_of(job->meter, flow)->conn))
+    if (is_part(job) || is_selected(job, w->id, meter_row_of(job->meter, flow)->conn))
         request_parts_packet(job->parts, w, p, flow);
     if (w->id != job->follow)
         return;
@@ -266,7 +287,7 @@ static bool create_commands(struct job *job)
     if (job->follow || job->why)
         return true;
     m->format = job->format;
-    m->conn = job->t.conn;
+    m->conn = is_part(job) ? 0 : job->t.conn;
     m->meter = &job->meter;
     m->origin = &job->origin;
     m->put = put_row;
@@ -303,6 +324,10 @@ static int start(struct trace *t)
     if (!job->meter)
         return cli_error("out of memory");
     t->notes = job->follow != 0;
+    if (t->share)
+        ops_part_begin(&job->part, t, job->why || job->follow || job->commands.users.n);
+    if (is_part(job))
+        return EXIT_OK;
     put_head(job);
     if (job->format == ROWS_JSON)
         buf_char(&t->out, '[');
@@ -314,6 +339,8 @@ static void packet(struct trace *t, struct pkt *p, bool match)
     struct job *job = job_of(t);
 
     (void)match;
+    if (UNLIKELY(t->share != NULL))
+        ops_part_packet(&job->part, p, job->meter);
     if (!job->have_origin) {
         job->have_origin = true;
         job->origin = p->frame->ts;
@@ -341,15 +368,31 @@ static void put_migrations(struct job *job, struct buf *b)
     meter_migrations_put(b, rows, n, terminal_size().columns);
 }
 
+/* What one of several processes has found. */
+static int end_part(struct job *job)
+{
+    if (!command_list_end(&job->commands, &job->t.out))
+        return cli_error("out of memory");
+    if (job->commands.n)
+        job->part.why = "connections carry an upper protocol";
+    return ops_part_save(&job->part, &job->t);
+}
+
 static int end(struct trace *t)
 {
     struct job *job = job_of(t);
 
     job->ending = true;
     job->late_text.len = 0;
+    if (is_part(job))
+        hosts_part_last_frames(t, job->meter);
     if (observer_timeline(t->observer))
         timeline_end(observer_timeline(t->observer));
     meter_end(job->meter);
+    if (is_part(job))
+        return end_part(job);
+    job->origin = job->part.taken ? job->part.first : job->origin;
+    job->no_memory |= !ops_part_replay(&job->part, t, put_over, job);
     if (job->n_late)
         qsort(job->late, job->n_late, sizeof *job->late, by_id);
     for (size_t i = 0; i < job->n_late; i++)
@@ -378,6 +421,7 @@ static void stop(struct trace *t)
 {
     struct job *job = job_of(t);
 
+    ops_part_free(&job->part);
     command_list_stop(&job->commands);
     meter_free(job->meter);
     request_parts_free(job->parts);
@@ -394,4 +438,5 @@ static const struct opt_clash clashes[] = {
     {KEY_SORT, KEY_WHY, 0, NULL},         {0, 0, 0, NULL},
 };
 
-TRACE_CMD(ops, .digests = true, .rows = "request", .option = option, .packet = packet, .stop = stop, .clashes = clashes)
+TRACE_CMD(ops, .digests = true, .shares = true, .by_hosts = true, .rows = "request", .option = option, .packet = packet,
+          .stop = stop, .clashes = clashes)

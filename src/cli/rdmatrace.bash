@@ -104,7 +104,7 @@ _rdmatrace() {
             elif [[ $command == merge && $COMP_CWORD -eq 3 ]]; then
                 _rdmatrace_words "check explain flows ops"
             elif [[ $command == reduce && $COMP_CWORD -gt 4 ]]; then
-                _rdmatrace_words "check flows"
+                _rdmatrace_words "check flows ops"
             elif [[ $command == rules ]]; then
                 _rdmatrace_rules "$program"
             elif [[ $prev == -r || $prev == --read-file || $prev != -* ]]; then

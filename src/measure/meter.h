@@ -160,6 +160,8 @@ void meter_time(struct meter *m, ns_t now);
 
 /* Before meter_end(): a later frame, of another host, was read by somebody else. */
 void meter_last_frame(struct meter *m, ns_t ts);
+/* Work requests that have a number, the latest one's. */
+uint64_t meter_requests(const struct meter *m);
 /* Finished rows, METER_OLD at most. */
 uint64_t meter_finished(const struct meter *m);
 

@@ -380,3 +380,8 @@ uint64_t meter_finished(const struct meter *m)
 {
     return m->n_old;
 }
+
+uint64_t meter_requests(const struct meter *m)
+{
+    return m->next_id;
+}

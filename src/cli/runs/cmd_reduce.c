@@ -21,16 +21,16 @@ static const struct opt_def defs[] = {
 void cmd_reduce_help(struct buf *b)
 {
     buf_puts(
-        b, "Usage: rdmatrace reduce [options] RUN --part K/N check|flows [options of the command]\n\n"
+        b, "Usage: rdmatrace reduce [options] RUN --part K/N check|flows|ops [options of the command]\n\n"
            "Follow one part of a run of `rdmatrace scan`: of check the connections of some of all pairs of addresses,\n"
-           "of flows those of some hosts. Parts may run at the same time, on machines that share the folder;\n"
+           "of flows and ops those of some hosts. Parts may run at the same time, on machines that share the folder;\n"
            "`rdmatrace merge RUN COMMAND` with the same options then prints what one process would, to the byte.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: 0, 2 for usage or input that cannot be read.\n");
 }
 
 /* The commands that are shared out. */
-static const struct trace_cmd *const shared[] = {&check_cmd, &flows_cmd};
+static const struct trace_cmd *const shared[] = {&check_cmd, &flows_cmd, &ops_cmd};
 
 struct job {
     const char *folder;
@@ -220,7 +220,7 @@ int cmd_reduce(int argc, char **argv)
         job.folder = operand < at ? argv[operand] : NULL;
         if (!job.folder || operand + 1 < at || !job.cmd || !job.n)
             status = cli_error(
-                "reduce: expected RUN, --part K/N and the command: check or flows; merge does the others alone");
+                "reduce: expected RUN, --part K/N and the command: check, flows or ops; merge does explain alone");
         else
             status = run(&job, argc - at, argv + at);
         job.out.len = job.quiet ? 0 : job.out.len;

@@ -27,17 +27,6 @@ void flows_part_packet(struct flows_part *f, const struct trace_share *s, const 
     hosts_part_packet(&f->hosts, p);
 }
 
-void flows_part_last_frames(const struct trace *t, struct meter *m)
-{
-    const struct trace_share *s = t->share;
-
-    hosts_part_last_frames(t);
-    for (size_t i = 0; i < s->n_ends; i++)
-        for (uint32_t n = 0; n < s->ends[i].info.n_ifaces; n++)
-            if (s->ends[i].last[n] != INT64_MIN)
-                meter_last_frame(m, s->ends[i].last[n]);
-}
-
 /* Datagrams are followed by all parts. */
 static bool is_told(const struct trace_share *s, const struct meter_row *r)
 {
@@ -142,13 +131,8 @@ static bool absorb_these(struct flows_part *f, struct trace *t, const struct buf
     bool ok = of && logs;
 
     for (uint32_t i = 0; ok && i < s->n_parts; i++) {
-        struct pack *p = &s->parts[i];
-        ok = (size_t)(p->end - p->p) > wanted->len && memcmp(p->p, wanted->p, wanted->len) == 0;
-        p->p += ok ? wanted->len : 0;
-        if (ok)
-            hosts_part_read(p, &of[i], &use);
+        ok = hosts_part_read(&s->parts[i], wanted, &of[i], &use);
         logs[i] = of[i].numbers;
-        ok = ok && !p->bad;
     }
     ok = ok && trial && hosts_part_fit(&use, t) && numbers_replay(logs, s->n_parts, trial);
     for (uint32_t i = 0; ok && i < s->n_parts; i++)

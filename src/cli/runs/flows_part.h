@@ -22,8 +22,6 @@ struct flows_part {
 bool flows_part_begin(struct flows_part *f, struct trace *t, bool all);
 /* Before the packet is observed. */
 void flows_part_packet(struct flows_part *f, const struct trace_share *s, const struct pkt *p, const struct meter *m);
-/* Before meter_end() and timeline_end(). */
-void flows_part_last_frames(const struct trace *t, struct meter *m);
 /* Write what this part has found: an exit status. */
 int flows_part_save(struct flows_part *f, struct trace *t, const struct meter *m, struct meter_row *const *rows,
                     size_t n);

@@ -41,15 +41,17 @@ void hosts_part_pack_options(struct pack *k, const struct trace *t)
         pack_number(k, d->udp_ports[i]);
 }
 
-void hosts_part_last_frames(const struct trace *t)
+void hosts_part_last_frames(const struct trace *t, struct meter *m)
 {
     const struct trace_share *s = t->share;
     struct timeline *timeline = observer_timeline(t->observer);
 
     for (size_t i = 0; i < s->n_ends; i++)
         for (uint32_t n = 0; n < s->ends[i].info.n_ifaces; n++)
-            if (s->ends[i].last[n] != INT64_MIN)
+            if (s->ends[i].last[n] != INT64_MIN) {
                 timeline_last_frame(timeline, (uint32_t)i << 16 | n, s->ends[i].last[n]);
+                meter_last_frame(m, s->ends[i].last[n]);
+            }
 }
 
 const char *hosts_part_save(struct hosts_part *h, const struct trace *t, struct pack *k)
@@ -79,8 +81,11 @@ const char *hosts_part_save(struct hosts_part *h, const struct trace *t, struct 
     return NULL;
 }
 
-void hosts_part_read(struct pack *k, struct hosts_part *h, struct hosts_use *sum)
+bool hosts_part_read(struct pack *k, const struct buf *wanted, struct hosts_part *h, struct hosts_use *sum)
 {
+    if ((size_t)(k->end - k->p) <= wanted->len || memcmp(k->p, wanted->p, wanted->len) != 0)
+        return false;
+    k->p += wanted->len;
     numbers_pack(k, &h->numbers);
     sum->timeline.episodes += pack_number(k, 0);
     sum->timeline.ports += pack_number(k, 0);
@@ -89,6 +94,7 @@ void hosts_part_read(struct pack *k, struct hosts_part *h, struct hosts_use *sum
     sum->flows += pack_number(k, 0);
     sum->room += pack_number(k, 0);
     sum->sights += pack_number(k, 0);
+    return !k->bad;
 }
 
 bool hosts_part_fit(const struct hosts_use *sum, const struct trace *t)

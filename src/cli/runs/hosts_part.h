@@ -8,6 +8,7 @@
 
 #include "src/cli/capture_cmd.h"
 #include "src/conn/numbers_log.h"
+#include "src/measure/meter.h"
 
 /* Whether a host is one of the part. */
 static inline bool hosts_part_has(const struct trace_share *s, const struct conn_addr *host)
@@ -29,7 +30,7 @@ const char *hosts_part_options(const struct trace *t);
 /* The options that decide what is found, as bytes. */
 void hosts_part_pack_options(struct pack *k, const struct trace *t);
 /* At the end of a part, before the accounts end: the files go on as long as they do in one process. */
-void hosts_part_last_frames(const struct trace *t);
+void hosts_part_last_frames(const struct trace *t, struct meter *m);
 
 /* What a part has used of the tables that all hosts share. */
 struct hosts_use {
@@ -38,8 +39,8 @@ struct hosts_use {
 };
 /* Write what is common to all commands. NULL, or why the run cannot be shared out. */
 const char *hosts_part_save(struct hosts_part *h, const struct trace *t, struct pack *k);
-/* Read it. */
-void hosts_part_read(struct pack *k, struct hosts_part *h, struct hosts_use *sum);
+/* Read the options, which must be `wanted`, and it. False: they are others, or it is damaged. */
+bool hosts_part_read(struct pack *k, const struct buf *wanted, struct hosts_part *h, struct hosts_use *sum);
 /* Whether one process would have had room for all. */
 bool hosts_part_fit(const struct hosts_use *sum, const struct trace *t);
 
