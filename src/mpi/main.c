@@ -5,6 +5,7 @@
 #include "src/mpi/mpi_cmd.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,6 +87,30 @@ static int watch(pid_t pid, int from)
     return EXIT_BAD;
 }
 
+/* A process that the launcher does not know, and so does not kill: when this one and its rank have ended, however they
+ * did, it releases the memory of the rank. */
+static void leave_cleaner(void)
+{
+    int ends[2];
+    char byte;
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return;
+    if (fork() == 0) {
+        setsid();
+        signal(SIGTERM, SIG_IGN);
+        signal(SIGINT, SIG_IGN);
+        for (int fd = 0; fd < 1024; fd++) /* the launcher waits until nobody has its pipes */
+            if (fd != ends[0])
+                close(fd);
+        while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
+            ;
+        mpi_clean(mpi_state);
+        _exit(EXIT_OK);
+    }
+    close(ends[0]);
+}
+
 int main(int argc, char **argv)
 {
     const struct sigaction end = {.sa_handler = end_rank};
@@ -95,6 +120,7 @@ int main(int argc, char **argv)
     mpi_state = mmap(NULL, sizeof *mpi_state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (mpi_state == MAP_FAILED || pipe(out) < 0)
         return EXIT_BAD;
+    leave_cleaner();
     sigaction(SIGTERM, &end, NULL);
     sigaction(SIGINT, &end, NULL);
     pid = rank_pid = fork();
