@@ -168,7 +168,8 @@ static ns_t usual_of(const struct delay *one)
     return one->usual->n < USUAL_MIN ? 0 : hist_permille(one->usual, 500);
 }
 
-/* How much of [from, to) an incident covers that is about this connection, or about several. */
+/* How much of [from, to) an incident explains that is about this connection, or about several: what it covers, at most
+ * what it costs. One that gathers short waits covers long times between them. */
 static ns_t overlap(const struct incident *i, uint32_t conn, ns_t from, ns_t to)
 {
     ns_t a = i->episodes ? i->from : i->start, b = i->stop > a ? i->stop : a;
@@ -177,7 +178,7 @@ static ns_t overlap(const struct incident *i, uint32_t conn, ns_t from, ns_t to)
         return 0;
     a = a > from ? a : from;
     b = b < to ? b : to;
-    return b - a;
+    return b - a < i->bill ? b - a : i->bill;
 }
 
 static void find_incident(const struct delays *d, struct delay *one)

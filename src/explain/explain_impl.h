@@ -569,6 +569,7 @@ struct summary {
     ns_t lost, time;     /* lost time, and all time, of the connections shown */
     ns_t setup;          /* time until the CM messages that set up connections were answered or given up */
     uint32_t conns, hit; /* connections; those with lost time */
+    uint32_t both;       /* connections that carry requests in both directions: the time of each counts */
 };
 
 /* Number of different values other than 0; of different addresses other than the empty one. Both sort `v`. */

@@ -164,7 +164,8 @@ bool explain_is_selected(const struct incident *i, const struct explain_opts *o)
 /* Add up the time of the connections: each direction at the tap whose bills count. */
 static void add_times(struct summary *s, const struct explainer *x, const struct explain_opts *o)
 {
-    uint32_t conn = 0, hit = 0; /* the connections counted last */
+    uint32_t conn = 0, hit = 0, both = 0; /* the connections counted last */
+    const struct timeline_row *first = NULL;
 
     for (size_t i = 0; i < timeline_n(x->timeline); i++) {
         const struct timeline_row *r = timeline_row(x->timeline, i);
@@ -172,8 +173,13 @@ static void add_times(struct summary *s, const struct explainer *x, const struct
             continue;
         s->time = ns_sum(s->time, r->last - r->first - r->states[TIME_CM]);
         s->lost = ns_sum(s->lost, states_lost(r->states));
+        first = r->conn != conn ? r : first;
         s->conns += r->conn != conn;
         conn = r->conn;
+        if (conn != both && (!conn_addr_eq(&r->src, &first->src) || r->dqpn != first->dqpn)) {
+            s->both++;
+            both = conn;
+        }
         if (states_lost(r->states) && r->conn != hit) {
             s->hit++;
             hit = r->conn;

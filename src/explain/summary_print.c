@@ -69,18 +69,22 @@ static void put_where(struct buf *b, const struct group *g, const struct explain
     }
 }
 
-/* "17 s of 17.1 s of 6 connections together (99.4 %) were lost on 2 of them, 85 % of that most likely to packet-loss."
+/* "17 s of 17.1 s of 6 connections together (99.4 %) were lost on 2 of them, 85 % of that most likely to packet-loss.";
+ * "of the 12 directions of 6 connections together (99.4 %) were lost on 2 of them".
  * `part`: a part of the time was selected. */
 static void put_lost(const struct summary *s, const struct explainer *x, const struct group *worst, bool part,
                      struct buf *b)
 {
-    bool several = !part && s->conns > 1;
+    bool several = !part && s->conns > 1, both = !part && s->both;
 
     buf_rounded(b, s->lost);
     if (!part) {
         buf_puts(b, " of ");
         buf_rounded(b, s->time);
-        if (several)
+        if (both)
+            buf_printf(b, " of the %u directions of %s together", s->conns + s->both,
+                       count_str(s->conns, "connection"));
+        else if (several)
             buf_printf(b, " of %u connections together", s->conns);
         put_share(b, s->lost, s->time);
     }
