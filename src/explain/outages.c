@@ -290,8 +290,10 @@ static bool is_outage(struct search *w, struct outage *o, const struct wait *see
     if (o->to <= o->from || (o->doubt && o->responded < OUTAGE_CONNS) || !is_silent(w, o))
         return false;
     count_unanswered(w, o);
+    if (o->waiting < OUTAGE_CONNS || o->unanswered < OUTAGE_VAIN)
+        return false; /* before the costly part: this is so in nearly all captures */
     count_members(w, o);
-    if (o->waiting < OUTAGE_CONNS || o->waiting < o->conns / 2 || o->unanswered < OUTAGE_VAIN)
+    if (o->waiting < o->conns / 2)
         return false;
     return o->to != INT64_MAX || o->dsts > 1;
 }
@@ -533,7 +535,7 @@ void explain_outages(struct explainer *x)
                        .conns = calloc(flows + 1u, sizeof *w.conns),
                        .hosts = calloc(flows + 1u, sizeof *w.hosts)};
 
-    if (w.waits && w.in && w.conns && w.hosts) {
+    if (timeline_episodes(x->timeline) && w.waits && w.in && w.conns && w.hosts) { /* else nothing was in vain */
         collect(&w);
         for (uint32_t i = 0, tried = 0; i < w.n && tried < OUTAGE_SEEDS; i++)
             if (!w.waits[i].in_outage) {
