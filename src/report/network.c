@@ -2,6 +2,56 @@
 #include "dissect/link/macc.h"
 #include "src/report/report_impl.h"
 
+/* The state of a port and priority; NULL: there are too many. */
+static struct pause_lane *lane_of(struct report *r, const uint8_t *mac, int cls)
+{
+    struct pause_lane *l = r->pause_lanes;
+
+    while (l < r->pause_lanes + r->n_pause_lanes && (l->cls != cls || memcmp(l->mac, mac, sizeof l->mac) != 0))
+        l++;
+    if (l == r->pause_lanes + PAUSE_LANES)
+        return NULL;
+    if (l == r->pause_lanes + r->n_pause_lanes) {
+        *l = (struct pause_lane){.cls = (int8_t)cls};
+        memcpy(l->mac, mac, sizeof l->mac);
+        r->n_pause_lanes++;
+    }
+    return l;
+}
+
+static void put_pause(struct report *r, const struct pause_lane *l)
+{
+    buf_printf(&r->pauses, "%s\n[%lld,\"", r->pauses.len ? "," : "", (long long)l->t);
+    buf_mac(&r->pauses, l->mac);
+    buf_printf(&r->pauses, "\",%d,%u,%llu]", l->cls, l->quanta, (unsigned long long)l->frame);
+    r->pauses_listed++;
+}
+
+/* One priority of a pause frame. Of many those that change nothing are left out, but the latest of each port. */
+static void count_pause(struct report *r, const struct pkt *p, int cls, uint16_t quanta)
+{
+    struct pause_lane *l = lane_of(r, p->data + 6, cls);
+    bool changes = l && l->stopped != (quanta > 0);
+
+    r->n_pauses++;
+    if (!l)
+        return;
+    l->stopped = quanta > 0;
+    l->t = report_time(r, p->frame->ts);
+    l->quanta = quanta;
+    l->frame = p->frame->number;
+    l->left_out = r->pauses_listed >= (changes ? 2 : 1) * PAUSE_EVENTS;
+    if (!l->left_out)
+        put_pause(r, l);
+}
+
+void pauses_end(struct report *r)
+{
+    for (unsigned i = 0; i < r->n_pause_lanes; i++)
+        if (r->pause_lanes[i].left_out && r->pause_lanes[i].stopped)
+            put_pause(r, &r->pause_lanes[i]);
+}
+
 void pauses_packet(struct report *r, const struct pkt *p)
 {
     struct pause_frame f;
@@ -11,12 +61,7 @@ void pauses_packet(struct report *r, const struct pkt *p)
     for (unsigned i = 0; i < PAUSE_CLASSES; i++) {
         if (!(f.classes >> i & 1) || (f.opcode == MACC_PAUSE && i))
             continue;
-        if (r->n_pauses++ >= PAUSE_EVENTS)
-            continue;
-        buf_printf(&r->pauses, "%s\n[%lld,\"", r->n_pauses > 1 ? "," : "", (long long)report_time(r, p->frame->ts));
-        buf_mac(&r->pauses, p->data + 6);
-        buf_printf(&r->pauses, "\",%d,%u,%llu]", f.opcode == MACC_PAUSE ? -1 : (int)i, f.quanta[i],
-                   (unsigned long long)p->frame->number);
+        count_pause(r, p, f.opcode == MACC_PAUSE ? -1 : (int)i, f.quanta[i]);
     }
 }
 

@@ -169,6 +169,7 @@ bool report_page(struct report *r, struct buf *b)
     requests_json(r, &data);
     incast_json(r, &data);
     shares_json(r, &data);
+    pauses_end(r);
     buf_printf(&data, ",\n\"pause_count\":%llu,\"pauses\":[", (unsigned long long)r->n_pauses);
     buf_mem(&data, r->pauses.p, r->pauses.len);
     buf_char(&data, ']');

@@ -92,7 +92,8 @@ struct window {
 #define HEAT_COLUMNS 100
 #define HEAT_ROWS    80 /* two for each power of two of ns */
 #define SENDERS      16
-#define PAUSE_EVENTS 2000
+#define PAUSE_EVENTS 2000 /* that are all listed; of further ones those that stop or start a port, as many again */
+#define PAUSE_LANES  64   /* ports and priorities whose state is known */
 #define CLOCK_PAIRS  8
 #define CLOCK_POINTS 60
 
@@ -122,6 +123,17 @@ struct slow_command {
     uint64_t number;
     ns_t latency;    /* NS_NEVER: it has no response */
     struct buf json; /* its row */
+};
+
+/* The pauses that a port asks for, of one priority. */
+struct pause_lane {
+    uint8_t mac[6];
+    int8_t cls;    /* -1: all */
+    bool stopped;  /* by the latest frame */
+    bool left_out; /* that frame is not listed: the members below */
+    uint16_t quanta;
+    ns_t t; /* since the first frame of the capture */
+    uint64_t frame;
 };
 
 struct report {
@@ -157,7 +169,9 @@ struct report {
     uint64_t n_commands;
     ns_t least_latency; /* of those kept, when all places are taken */
     struct buf pauses;  /* JSON rows */
-    uint64_t n_pauses;
+    uint64_t n_pauses, pauses_listed;
+    struct pause_lane pause_lanes[PAUSE_LANES];
+    unsigned n_pause_lanes;
     struct observer *observer; /* of the second reading */
     struct taps *taps;         /* with several */
     uint32_t tap_list[CLOCK_PAIRS];
@@ -215,6 +229,8 @@ void ladders_free(struct report *r);
 
 /* --- network.c: pauses, clocks --- */
 void pauses_packet(struct report *r, const struct pkt *p);
+/* After the last packet: list the latest frame of each pause that did not end. */
+void pauses_end(struct report *r);
 void clocks_json(const struct report *r, struct buf *b);
 
 /* --- page.c --- */

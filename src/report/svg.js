@@ -125,7 +125,8 @@ function pauseLanes() {
     }
     const list = [...open.values()];
     list.forEach((lane) => lane.bars.forEach((b) => { b.title = "paused for " + duration(b.to - b.from) + (b.open ? " at least" : ""); }));
-    return lanes("pauses", "Pause frames", plain(data.pause_count) + " pause frames; a bar lasts from the one that stops a port to the one that starts it, or to the last one seen.", list,
+    return lanes("pauses", "Pause frames", plain(data.pause_count) + " pause frames; a bar lasts from the one that stops a port to the one that starts it, or to the last one seen."
+        + (data.pauses.length < data.pause_count ? " " + plain(data.pauses.length) + " are listed: of those behind the first the ones that stop or start a port, and the last." : ""), list,
         numbers("Pause frames", [number("at", (r) => r[0], time), text("port", (r) => r[1]), text("priority", (r) => (r[2] < 0 ? "all" : String(r[2]))), number("quanta", (r) => r[3]),
             frames((r) => r[4])], data.pauses));
 }
