@@ -202,10 +202,11 @@ TYPE_IS(is_rudi, type == UET_RUDI_REQ || type == UET_RUDI_RESP)
 TYPE_IS(has_next, is_request_type(type) || is_ack_type(type))
 TYPE_IS(has_psn, IS_PDC_REQUEST || type == UET_CONTROL)
 TYPE_IS(has_pdc, IS_PDC_REQUEST || IS_ACK || IS_NACK || type == UET_CONTROL)
-#define OPENS (IS_PDC_REQUEST && p[1] & 0x04) /* SYN: the PDC of the receiver is not known yet */
+#define HAS_SYN (IS_PDC_REQUEST || type == UET_CONTROL)
+#define OPENS   (HAS_SYN && p[1] & 0x04) /* SYN: the PDC of the receiver is not known yet */
 TYPE_IS(opens, OPENS)
-TYPE_IS(has_dpdcid, (IS_PDC_REQUEST && !OPENS) || IS_ACK || IS_NACK || type == UET_CONTROL)
-TYPE_IS(has_syn, (IS_PDC_REQUEST || type == UET_CONTROL))
+TYPE_IS(has_dpdcid, (HAS_SYN && !OPENS) || IS_ACK || IS_NACK)
+TYPE_IS(has_syn, HAS_SYN)
 TYPE_IS(has_retransmit, type != UET_TSS && type != UET_UUD_REQ)
 
 static const struct field uet_pds_fields[] = {
@@ -228,7 +229,8 @@ static const struct field uet_pds_fields[] = {
     WORD(is_rudi, 4, "uet.pds.rudi.pkt_id", "Packet ID", "Identifier of the packet."),
     HALF(has_pdc, 8, "uet.pds.spdcid", "SPDCID", "Context of the sender."),
     HALF(has_dpdcid, 10, "uet.pds.dpdcid", "DPDCID", "Context of the receiver."),
-    FLAG(opens, 80, "rdma.uet.pds.use_rsv", "Reserved PDC", "The sender asks for a reserved context."),
+    ROW(opens, 80, 4, FT_UINT8, BASE_HEX, NULL, "rdma.uet.pds.pdc_info", "PDC Info",
+        "With SYN: the kind of context. One bit asks for a reserved one; sources differ on whether it is 8 or 1."),
     ROW(opens, 84, 12, FT_UINT16, BASE_DEC, NULL, "rdma.uet.pds.psn_offset", "PSN Offset",
         "With SYN, in place of the DPDCID: packets since the first PSN of the context."),
     ROW(is_nack, 96, 32, FT_UINT32, BASE_HEX, NULL, "rdma.uet.nack.payload", "Payload", "Depends on the code."),
@@ -259,6 +261,17 @@ static void put_request(struct buf *b, const struct pkt *p, const struct layer *
     if (name)
         buf_printf(b, " | %s", name);
 }
+/* What a packet with SYN has in place of the receiver's context. */
+static void put_opening(struct buf *b, const uint8_t *q)
+{
+    unsigned v = load_be16(q + 10), offset = v & 0xfff;
+
+    buf_printf(b, " PDC %u PSN offset %u", load_be16(q + 8), offset);
+    if (offset)
+        buf_printf(b, " (starts at %u)", load_be32(q + 4) - offset);
+    if (v >> 12)
+        buf_printf(b, " PDC info 0x%x", v >> 12);
+}
 static void pds_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
     const uint8_t *q = p->data + l->off;
@@ -267,7 +280,7 @@ static void pds_info(struct buf *b, const struct pkt *p, const struct layer *l)
     buf_printf(b, "UET %s", name ? name : "");
     if (is_control(q, l->len))
         put_name(b, controls, ARRAY_LEN(controls), next_of(q));
-    if (has_syn(q, l->len) && q[1] & 0x04)
+    if (opens(q, l->len))
         buf_puts(b, " SYN");
     if (is_pdc_request(q, l->len) || is_control(q, l->len))
         buf_printf(b, " PSN %u", load_be32(q + 4));
@@ -278,7 +291,7 @@ static void pds_info(struct buf *b, const struct pkt *p, const struct layer *l)
     if (is_nack(q, l->len))
         put_name(b, nacks, ARRAY_LEN(nacks), q[2]);
     if (opens(q, l->len))
-        buf_printf(b, " PDC %u PSN offset %u", load_be16(q + 8), load_be16(q + 10) & 0xfff);
+        put_opening(b, q);
     else if (has_pdc(q, l->len))
         buf_printf(b, " PDC %u > %u", load_be16(q + 8), load_be16(q + 10));
     put_request(b, p, l);

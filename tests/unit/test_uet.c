@@ -127,14 +127,29 @@ Test(uet, a_request_that_opens_a_context_has_a_psn_offset_in_place_of_the_peers)
     b[1] |= 0x04;
     store_be16(b + 10, 0x8000 | 2);
     packet(UET_PORT, b, sizeof b, sizeof b);
-    cr_expect_str_eq(info(), "UET RUD_REQ SYN PSN 1000 PDC 5 PSN offset 2 | write");
+    cr_expect_str_eq(info(), "UET RUD_REQ SYN PSN 1000 PDC 5 PSN offset 2 (starts at 998) PDC info 0x8 | write");
     cr_expect_eq(value_of("rdma.uet.pds.psn_offset"), 2);
-    cr_expect_eq(value_of("rdma.uet.pds.use_rsv"), 1);
+    cr_expect_eq(value_of("rdma.uet.pds.pdc_info"), 8, "a number: what its bits mean is not certain");
+    cr_expect_eq(value_of("rdma.uet.pds.use_rsv"), INT64_MIN);
     cr_expect_eq(value_of("uet.pds.dpdcid"), INT64_MIN);
     b[1] &= (uint8_t)~0x04;
     packet(UET_PORT, b, sizeof b, sizeof b);
     cr_expect_eq(value_of("uet.pds.dpdcid"), 0x8002);
     cr_expect_eq(value_of("rdma.uet.pds.psn_offset"), INT64_MIN);
+    cr_expect_eq(value_of("rdma.uet.pds.pdc_info"), INT64_MIN);
+}
+
+Test(uet, a_control_packet_opens_a_context_too)
+{
+    uint8_t b[16] = {0};
+
+    store_be16(b, UET_CONTROL << 11 | 9 << 7 | 0x04);
+    store_be32(b + 4, 1000);
+    store_be16(b + 8, 5);
+    packet(UET_PORT, b, sizeof b, sizeof b);
+    cr_expect(strstr(info(), " SYN PSN 1000 PDC 5 PSN offset 0"), "%s", info());
+    cr_expect_eq(value_of("uet.pds.dpdcid"), INT64_MIN);
+    cr_expect_eq(value_of("rdma.uet.pds.pdc_info"), 0);
 }
 
 Test(uet, what_does_not_fit_stays_udp)
