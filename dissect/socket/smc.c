@@ -130,16 +130,46 @@ bool smc_get(struct smc *m, const uint8_t *b, uint32_t len)
     return true;
 }
 
+#define RKEYS_AT 72 /* in Add Link of version 2 */
+
+unsigned smc_rkeys(const uint8_t *b, uint32_t len)
+{
+    struct smc m;
+    uint32_t room;
+
+    if (len < RKEYS_AT || !smc_get(&m, b, len) || !m.v2 || m.type != SMC_ADD_LINK)
+        return 0;
+    room = (len - RKEYS_AT) / SMC_RKEY_LEN;
+    return load_be16(b + 70) <= room ? load_be16(b + 70) : load_le16(b + 70) <= room ? load_le16(b + 70) : 0;
+}
+
+void smc_rkey_get(struct smc_rkey *r, const uint8_t *b, unsigned i)
+{
+    const uint8_t *at = b + RKEYS_AT + i * SMC_RKEY_LEN;
+
+    *r = (struct smc_rkey){load_be32(at), load_be32(at + 4), load_be64(at + 8)};
+}
+
+static bool is_zero(const uint8_t *b, unsigned from, unsigned to)
+{
+    while (from < to)
+        if (b[from++])
+            return false;
+    return true;
+}
+
 enum ulp_looks smc_looks(const uint8_t *b, uint32_t len, bool whole)
 {
     struct smc m;
 
     if (!whole || !smc_get(&m, b, len))
         return LOOKS_OTHER;
-    for (unsigned i = 26; m.type == SMC_CDC && i < SMC_LEN; i++)
-        if (b[i])
-            return LOOKS_OTHER;
-    return LOOKS_CLIENT;
+    if (m.type == SMC_CDC)
+        return m.token && is_zero(b, 8, 10) && is_zero(b, 16, 18) && is_zero(b, 26, SMC_LEN) ? LOOKS_FIRST
+                                                                                             : LOOKS_OTHER;
+    if (m.type != SMC_CONFIRM_LINK)
+        return LOOKS_CLIENT;
+    return !is_zero(b, 35, SMC_LEN) ? LOOKS_OTHER : m.response ? LOOKS_FIRST : LOOKS_FIRST_SERVER;
 }
 
 /* --- Names ------------------------------------------------------------------------------------ */
@@ -356,6 +386,10 @@ UPPER_HDR(smc_decline, "rdma.smc.decline", "SMC-R Decline", "smc", "SMC-R", 24);
     }
 TYPE_IS(is_confirm_link, SMC_CONFIRM_LINK)
 TYPE_IS(is_add_link, SMC_ADD_LINK)
+static bool is_add_link_v2(const uint8_t *p, uint32_t len)
+{
+    return len >= RKEYS_AT && p[0] >> 4 == 2 && is_add_link(p, len);
+}
 TYPE_IS(is_delete_link, SMC_DELETE_LINK)
 TYPE_IS(is_confirm_rkey, SMC_CONFIRM_RKEY)
 static bool is_not_v2(const uint8_t *p, uint32_t len)
@@ -384,12 +418,22 @@ static const struct field smc_llc_fields[] = {
     NUMBER(is_add_link, 31, 1, FT_UINT8, BASE_HEX, NULL, "smc.add.link.link.number", "Link Number", "Of the new link."),
     NUMBER(is_add_link, 33, 3, FT_UINT24, BASE_HEX, NULL, "smc.add.link.initial.psn", "Initial PSN",
            "Of the new link."),
+    FLAG(is_add_link_v2, 352, "rdma.smc.add_link.direct", "Direct", "The peers are in one subnet."),
+    FIELD_AT(is_add_link_v2, 46, 16, FT_IPV6, "rdma.smc.add_link.client_gid", "Client Target GID",
+             "GID of the client that the new link is to use."),
     NUMBER(is_delete_link, 4, 1, FT_UINT8, BASE_HEX, NULL, "smc.delete.link.number", "Link Number", "Which link."),
     WORD(is_delete_link, 5, "smc.delete.link.reason.code", "Reason Code", "Why."),
     WORD(is_confirm_rkey, 5, "smc.confirm.rkey.new.rkey", "New Rkey for this link", "R_Key of the memory."),
     LONG(is_confirm_rkey, 9, "smc.confirm.rkey.new.virt", "New RMB virtual address for this link", "Its address."),
 };
 UPPER_HDR(smc_llc, "rdma.smc.llc", "SMC-R LLC", "smc", "SMC-R", SMC_LEN);
+
+static const struct field smc_rkey_fields[] = {
+    WORD(NULL, 0, "rdma.smc.rkey", "RKey", "R_Key of memory of the sender on the link that carries the message."),
+    WORD(NULL, 4, "rdma.smc.rkey.new", "New RKey", "Its R_Key on the new link."),
+    LONG(NULL, 8, "rdma.smc.rkey.va", "Virtual Address", "Its address on the new link."),
+};
+UPPER_HDR(smc_rkey, "rdma.smc.memory", "SMC-R RKeys", "smc", "SMC-R", SMC_RKEY_LEN);
 
 static const struct field smc_cdc_fields[] = {
     MESSAGE,
@@ -416,7 +460,8 @@ UPPER_HDR(smc_cdc, "rdma.smc.cdc", "SMC-R CDC", "smc", "SMC-R", SMC_LEN);
 
 /* --- Layers ----------------------------------------------------------------------------------- */
 
-#define EIDS 8 /* at most, in a proposal */
+#define EIDS        8 /* at most, in a proposal */
+#define RKEYS_SHOWN 8 /* at most, of Add Link */
 
 static void proposal_layers(struct pkt *p, const struct ulp_body *m)
 {
@@ -452,5 +497,9 @@ void smc_clc_layers(struct pkt *p, const struct ulp_body *body)
 
 void smc_layers(struct pkt *p, const struct ulp_body *body, const struct smc *m)
 {
+    unsigned n = min_u32(smc_rkeys(body->b, body->len), RKEYS_SHOWN);
+
     ulp_layer(p, m->type == SMC_CDC ? &smc_cdc_hdr : &smc_llc_hdr, body, 0, m->type == SMC_CDC ? SMC_LEN : body->len);
+    for (unsigned i = 0; i < n; i++)
+        ulp_layer(p, &smc_rkey_hdr, body, RKEYS_AT + i * SMC_RKEY_LEN, SMC_RKEY_LEN);
 }

@@ -73,8 +73,20 @@ struct smc {
 };
 /* The message at `b`; false: it is none. */
 bool smc_get(struct smc *m, const uint8_t *b, uint32_t len);
-/* A strict test of a SEND's bytes. Which end is the client they do not tell: the sender counts as one. */
+/* A strict test of a SEND's bytes. A CDC message or Confirm Link alone tells: of the latter the server asks, the client
+ * answers. Of other messages two are needed, and which end is the client they do not tell: the sender counts as one. */
 enum ulp_looks smc_looks(const uint8_t *b, uint32_t len, bool whole);
+/* Memory of the sender of Add Link of version 2: its R_Keys on the link that carries the message and on the new one,
+ * and its address on the new one. Linux writes their number in the order of its CPU. */
+struct smc_rkey {
+    uint32_t rkey, rkey_new;
+    uint64_t va;
+};
+#define SMC_RKEY_LEN 16
+/* Those in the message at `b`, none if it is another one. */
+unsigned smc_rkeys(const uint8_t *b, uint32_t len);
+/* Number `i` of them. */
+void smc_rkey_get(struct smc_rkey *r, const uint8_t *b, unsigned i);
 /* "Confirm Link"; NULL: no name is known. `type`: as in struct smc. */
 const char *smc_type_str(uint8_t type);
 
@@ -83,7 +95,7 @@ void smc_layers(struct pkt *p, const struct ulp_body *body, const struct smc *m)
 /* clang-format off */
 #define SMC_HDRS(X) \
     X(smc_clc) X(smc_proposal) X(smc_proposal_v2) X(smc_eid) X(smc_accept) X(smc_confirm) \
-    X(smc_decline) X(smc_llc) X(smc_cdc)
+    X(smc_decline) X(smc_llc) X(smc_rkey) X(smc_cdc)
 /* clang-format on */
 #define SMC_DECLARE(name) extern const struct hdr name##_hdr;
 SMC_HDRS(SMC_DECLARE)

@@ -23,7 +23,18 @@ enum ulp_looks {
     LOOKS_CLIENT, /* what a client sends */
     LOOKS_SERVER,
     LOOKS_FIRST, /* what a client begins with: one message tells */
+    LOOKS_FIRST_SERVER,
 };
+/* Whether one message tells. */
+static inline bool ulp_looks_first(enum ulp_looks l)
+{
+    return l == LOOKS_FIRST || l == LOOKS_FIRST_SERVER;
+}
+/* Who sent what does not look like another protocol. */
+static inline enum ulp_side ulp_looks_side(enum ulp_looks l)
+{
+    return l == LOOKS_SERVER || l == LOOKS_FIRST_SERVER ? ULP_SERVER : ULP_CLIENT;
+}
 
 /* Bytes, and where they are. */
 struct ulp_body {

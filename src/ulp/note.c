@@ -30,9 +30,10 @@ static void put_data(struct buf *b, const struct pkt *p, const struct ulp_comman
 {
     uint64_t requested = c->requested[ULP_TO_CLIENT] + c->requested[ULP_FROM_CLIENT];
 
-    buf_printf(b, " data %llu-%llu of %llu", (unsigned long long)p->note.ulp_offset,
-               (unsigned long long)(p->note.ulp_offset + p->payload_len - (p->payload_len > 0)),
-               (unsigned long long)requested);
+    buf_printf(b, " data %llu-%llu", (unsigned long long)p->note.ulp_offset,
+               (unsigned long long)(p->note.ulp_offset + p->payload_len - (p->payload_len > 0)));
+    if (requested) /* 0: how large the memory is, is not known */
+        buf_printf(b, " of %llu", (unsigned long long)requested);
 }
 
 /* What of a request this packet refuses. */

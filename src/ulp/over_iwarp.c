@@ -164,11 +164,12 @@ static void guess(struct ulp *u, struct ulp_stream *s, enum iwarp_side side, con
     for (; ulp_protos[i]; i++)
         if ((!user || user == ulp_protos[i]) && ulp_protos[i]->looks && (looks = ulp_protos[i]->looks(b, n, true)))
             break;
-    told = looks != LOOKS_OTHER && (user || looks == LOOKS_FIRST || (d->proto == i + 1 && d->looks == looks));
+    told = looks != LOOKS_OTHER && (user || ulp_looks_first(looks) || (d->proto == i + 1 && d->looks == looks));
     if (s->c && (told || ulp_doubted(s->c)))
         detach(s);
     if (told)
-        attach(u, s, ulp_protos[i], user ? ULP_BY_USER : ULP_BY_BYTES, looks == LOOKS_SERVER ? other : side, NULL, 0);
+        attach(u, s, ulp_protos[i], user ? ULP_BY_USER : ULP_BY_BYTES,
+               ulp_looks_side(looks) == ULP_SERVER ? other : side, NULL, 0);
     d->proto = looks == LOOKS_OTHER ? 0 : (uint8_t)(i + 1);
     d->looks = (uint8_t)looks;
 }

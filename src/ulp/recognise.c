@@ -201,8 +201,8 @@ static const struct ulp_proto *by_bytes(struct guess *g, const struct pkt *p, en
         g->proto = 0;
         return NULL;
     }
-    if (looks == LOOKS_FIRST || (g->proto == i + 1 && g->side == looks)) {
-        *side = looks == LOOKS_SERVER ? ULP_SERVER : ULP_CLIENT;
+    if (ulp_looks_first(looks) || (g->proto == i + 1 && g->side == looks)) {
+        *side = ulp_looks_side(looks);
         return ulp_protos[i];
     }
     g->proto = (uint8_t)(i + 1);
@@ -217,7 +217,7 @@ static bool side_of(const struct ulp_proto *proto, const struct pkt *p, enum ulp
 
     if (proto->looks && p->op->flags & OPF_SEND && p->op->flags & OPF_START)
         looks = proto->looks(p->data + p->payload_off, p->payload_cap, p->op->flags & OPF_ONLY);
-    *side = looks == LOOKS_SERVER ? ULP_SERVER : ULP_CLIENT;
+    *side = ulp_looks_side(looks);
     return looks != LOOKS_OTHER;
 }
 

@@ -1,7 +1,7 @@
 /* layer 2b (ulp): SMC-R: LLC requests, and the data that each end writes into the ring of the other.
  *
- * What an end writes until it says so in a CDC message is a command: the memory is the receiver's ring, known from CLC
- * or from Confirm RKey, the bytes are those by which the producer cursor moved. */
+ * What an end writes until it says so in a CDC message is a command: the memory is the receiver's ring, known from CLC,
+ * from Confirm RKey or from Add Link, the bytes are those by which the producer cursor moved. */
 #include "dissect/socket/smc.h"
 
 #include "src/ulp/proto.h"
@@ -56,6 +56,14 @@ static struct ring *ring_add(struct link *l, enum ulp_side owner, uint32_t rkey,
     r = &l->ring[l->n++];
     *r = (struct ring){.owner = (uint8_t)owner, .rkey = rkey, .va = va};
     return r;
+}
+
+static bool has_rkey(const struct link *l, enum ulp_side owner, uint32_t rkey)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        if (l->ring[i].owner == owner && l->ring[i].rkey == rkey)
+            return true;
+    return false;
 }
 
 /* The ring of `owner` with this token. One whose token is not known has it, if it is the only such ring. */
@@ -123,6 +131,8 @@ static void data_begin(struct ulp_conn *c, const struct ulp_message *m, unsigned
         (struct own){.data = true, .owner = r->owner, .token = r->token, .rkey = r->rkey, .from = r->at, .to = r->at};
     ulp_offer_of(c, cmd, (enum ulp_side)r->owner, r->owner == ULP_CLIENT ? ULP_TO_CLIENT : ULP_FROM_CLIENT, r->rkey,
                  r->va, r->size ? r->size : RING_MAX);
+    if (!r->size) /* what is asked for is known with the cursor */
+        cmd->requested[ULP_TO_CLIENT] = cmd->requested[ULP_FROM_CLIENT] = 0;
 }
 
 /* Bytes between two cursors; UINT64_MAX: the ring's size is needed and not known. */
@@ -181,6 +191,21 @@ static uint64_t key_of(const struct smc *s, enum ulp_side asks)
     return (uint64_t)s->type << 8 | asks;
 }
 
+/* Memory of the sender, which Add Link names: its address is that on the new link, and mostly also that on this one. */
+static void take_rkeys(struct ulp_conn *c, struct ulp_message *m)
+{
+    unsigned n = min_u32(smc_rkeys(m->body.b, m->body.len), RINGS);
+    struct link *l = ulp_state(c);
+
+    for (unsigned i = 0; i < n; i++) {
+        struct smc_rkey k;
+        struct ring *r;
+        smc_rkey_get(&k, m->body.b, i);
+        if (!has_rkey(l, m->side, k.rkey) && (r = ring_add(l, m->side, k.rkey, k.va)))
+            data_begin(c, m, (unsigned)(r - l->ring));
+    }
+}
+
 static void take_request(struct ulp_conn *c, struct ulp_message *m, const struct smc *s)
 {
     struct link *l = ulp_state(c);
@@ -189,6 +214,7 @@ static void take_request(struct ulp_conn *c, struct ulp_message *m, const struct
 
     if (s->type == SMC_CONFIRM_RKEY && s->rkey && (r = ring_add(l, m->side, s->rkey, s->va)))
         data_begin(c, m, (unsigned)(r - l->ring));
+    take_rkeys(c, m);
     cmd = ulp_begin(c, m, key_of(s, m->side));
     if (cmd)
         *own_of(cmd) = (struct own){.type = s->type, .link = s->link, .rkey = s->rkey};

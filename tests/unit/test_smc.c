@@ -117,6 +117,68 @@ Test(smc, lengths_of_version_2_in_either_order)
         cr_expect_not(smc_get(&m, b, n));
 }
 
+/* The server asks for a new link, and names its memory. */
+static struct pkt *add_link(struct run *r, unsigned from, uint32_t psn)
+{
+    uint8_t b[88] = {0x22, 88, 0, 0};
+
+    store_be32(b + 72, RKEY);
+    store_be32(b + 76, 0x999);
+    store_be64(b + 80, VA);
+    b[70] = 1; /* as Linux writes it */
+    return put(r, from, OP_SEND_ONLY, psn, NULL, 0, b, sizeof b);
+}
+
+Test(smc, one_message_tells_where_no_clc_was_captured)
+{
+    const uint8_t ack[4] = {0x1f, 0, 0, 1};
+    struct run *r = run_new(NULL);
+    struct pkt *p;
+
+    p = say(r, TARGET, 100, message(SMC_CONFIRM_LINK, 0));
+    cr_expect(says(p, "SMC-R Confirm Link link 0"), "%s", p->note.have & NOTE_ULP ? p->note.ulp : "nothing");
+    put(r, HOST, OP_ACKNOWLEDGE, 100, ack, 4, NULL, 0);
+    p = say(r, HOST, 5, message(SMC_CONFIRM_LINK, 0x80));
+    cr_expect(says(p, "SMC-R Confirm Link link 0: answered"), "%s", p->note.have & NOTE_ULP ? p->note.ulp : "nothing");
+    put(r, TARGET, OP_ACKNOWLEDGE, 5, ack, 4, NULL, 0);
+    add_link(r, TARGET, 101);
+    p = with_reth(r, HOST, OP_WRITE_ONLY, 6, VA, RKEY, 100, 100);
+    cr_expect(p->note.have & NOTE_ULP_DATA, "memory that Add Link names");
+    p = cdc(r, 7, 1, 100, 0);
+    cr_expect(says(p, "SMC-R Data token 0x1 of the server cursor 0:0 to 0:100"), "%s", p->note.ulp);
+    run_free(r);
+}
+
+Test(smc, what_one_message_does_not_tell)
+{
+    uint8_t *b = message(SMC_CONFIRM_LINK, 0);
+
+    cr_expect_eq(smc_looks(b, SMC_LEN, true), LOOKS_FIRST_SERVER);
+    b[40] = 1;
+    cr_expect_eq(smc_looks(b, SMC_LEN, true), LOOKS_OTHER, "these bytes are reserved");
+    b = message(SMC_TEST_LINK, 0);
+    cr_expect_eq(smc_looks(b, SMC_LEN, true), LOOKS_CLIENT);
+    b = message(SMC_CDC, 0);
+    cr_expect_eq(smc_looks(b, SMC_LEN, true), LOOKS_OTHER, "it has no token");
+    b[7] = 1;
+    cr_expect_eq(smc_looks(b, SMC_LEN, true), LOOKS_FIRST);
+    b[8] = 1;
+    cr_expect_eq(smc_looks(b, SMC_LEN, true), LOOKS_OTHER);
+}
+
+Test(smc, a_number_of_keys_beyond_the_message)
+{
+    uint8_t b[88] = {0x22, 88, 0, 0};
+
+    b[70] = b[71] = 2;
+    cr_expect_eq(smc_rkeys(b, sizeof b), 0);
+    b[70] = 0;
+    b[71] = 1;
+    cr_expect_eq(smc_rkeys(b, sizeof b), 1);
+    b[0] = 0x24;
+    cr_expect_eq(smc_rkeys(b, sizeof b), 0, "another message");
+}
+
 Test(smc, a_clc_message_ends_with_its_eyecatcher)
 {
     uint8_t b[68] = {0xe2, 0xd4, 0xc3, 0xd9, SMC_ACCEPT, 0, 68, 0x18};
