@@ -112,7 +112,7 @@ static void on_over(void *user, const struct ulp_command *c)
     refusals_add(&d->refusals, c, one.conn, one.tap);
     failures_add(&d->failures, c, one.conn, one.tap);
     d->no_memory |= !(one.usual = command_sums_add(&d->sums, c));
-    if (!one.usual || !c->response || took < 0)
+    if (!one.usual || !c->response || took < 0 || c->headless)
         return;
     one.waited = waits_of(c);
     one.cost = ns_sum(waits_lost(&one.waited), repeat_of(c));

@@ -26,12 +26,12 @@ static struct parts parts_of(const struct ulp_command *c)
     struct parts p = {.data = c->data_first != 0, .response = c->response != 0};
 
     if (p.data) {
-        p.before = c->data_start - c->start;
+        p.before = c->headless ? -1 : c->data_start - c->start;
         p.during = c->data_end - c->data_start;
     }
     if (p.response) {
         p.after = c->end - (p.data ? c->data_end : c->start);
-        p.all = c->end - c->start;
+        p.all = c->headless ? -1 : c->end - c->start;
     }
     return p;
 }
@@ -165,7 +165,7 @@ static void put_bytes(struct buf *b, const struct command_row *q)
              requested = q->c->requested[ULP_TO_CLIENT] + q->c->requested[ULP_FROM_CLIENT];
 
     buf_dec(b, moved);
-    if (moved != requested)
+    if (moved != requested && requested)
         buf_printf(b, " of %llu", (unsigned long long)requested);
 }
 

@@ -54,7 +54,7 @@ const struct hist *command_sums_add(struct command_sums *s, const struct ulp_com
     m->requested += requested;
     m->moved += c->moved[ULP_TO_CLIENT] + c->moved[ULP_FROM_CLIENT];
     m->again += c->again;
-    if (c->response && c->end >= c->start)
+    if (c->response && c->end >= c->start && !c->headless)
         hist_add(&m->latency, c->end - c->start);
     if (share.known) {
         hist_add(&m->server, share.server);

@@ -6,7 +6,7 @@
 /* How long it took; without a response it is the slowest of all. */
 static ns_t latency_of(const struct ulp_command *c)
 {
-    return c->response ? c->end - c->start : NS_NEVER;
+    return c->response && !c->headless ? c->end - c->start : NS_NEVER;
 }
 
 /* The place for one more: a free one, or that of the fastest. */

@@ -67,6 +67,13 @@ struct ulp_write {
     uint32_t len;     /* of the WRITE: bytes */
 };
 
+/* Memory of the client that no command offered: the server writes it (ULP_TO_CLIENT) or reads it. */
+struct ulp_unasked {
+    enum ulp_dir dir;
+    uint32_t rkey, len;
+    uint64_t va;
+};
+
 /* Private data of a CM message. */
 struct ulp_setup {
     uint16_t attr; /* CM_REQ, CM_REP or CM_REJ */
@@ -97,6 +104,9 @@ struct ulp_proto {
     /* each packet of a WRITE: `m` has its bytes, and takes the command that it belongs to. False: they are none of this
      * protocol. May be NULL: WRITEs only move data of commands. */
     bool (*write)(struct ulp_conn *c, struct ulp_message *m, const struct ulp_write *w);
+    /* a READ or WRITE of memory that no command offered begins with the packet of `m`, which has no bytes: begin the
+     * command whose message was not captured, and offer the memory. False: it is not known. May be NULL. */
+    bool (*unasked)(struct ulp_conn *c, struct ulp_message *m, const struct ulp_unasked *u);
     void (*data)(struct ulp_conn *c, const struct ulp_data *d);       /* may be NULL */
     void (*setup)(struct pkt *show, const struct ulp_setup *s);       /* may be NULL */
     void (*name_text)(struct buf *b, const struct ulp_command *c);    /* "Write" */

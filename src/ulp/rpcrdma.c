@@ -21,6 +21,13 @@ struct own {
 };
 ULP_OWN_AS(struct own)
 
+/* Of a connection: how many pieces of memory had the xid of their call in the upper half of their address, as Linux
+ * does it, and whether others had not. */
+struct habit {
+    uint64_t with_xid;
+    bool without;
+};
+
 #define CALLBACK (UINT64_C(1) << 32)
 
 /* Program, version and procedure of the call. */
@@ -67,17 +74,54 @@ static uint64_t offer_list(struct ulp_conn *c, struct ulp_command *cmd, const st
 {
     struct rpcrdma_walk w = rpcrdma_segments(h, m->body.b, h->len);
     enum ulp_dir dir = list == RPCRDMA_READS ? ULP_FROM_CLIENT : ULP_TO_CLIENT;
+    struct habit *habit = ulp_state(c);
     struct rpcrdma_segment s;
-    uint64_t n = 0;
+    uint64_t n = 0, with = 0, without = 0;
 
     while (rpcrdma_next(&w, &s)) {
         if (s.list != list)
             continue;
         n += s.length;
+        *(s.offset >> 32 == h->xid ? &with : &without) += 1;
         if (!ulp_offer(c, cmd, dir, s.handle, s.offset, s.length))
             break;
     }
+    habit->with_xid += with;
+    habit->without |= without > 0;
     return n;
+}
+
+/* A call whose message was not captured, by the address of its memory: see struct habit. Its reply has its xid, too. */
+static bool rpcrdma_unasked(struct ulp_conn *c, struct ulp_message *m, const struct ulp_unasked *u)
+{
+    const struct habit *habit = ulp_state(c);
+    uint64_t xid = u->va >> 32;
+    struct ulp_command *cmd;
+
+    if (!habit->with_xid || habit->without || !xid || ulp_find_completed(c, xid))
+        return false;
+    cmd = ulp_find(c, xid);
+    if (cmd ? !cmd->headless : !(cmd = ulp_begin(c, m, xid)))
+        return false;
+    cmd->headless = true;
+    return ulp_offer(c, cmd, u->dir, u->rkey, u->va, u->len);
+}
+
+/* The message of a call comes behind packets of its data. */
+static struct ulp_command *take_head(struct ulp_conn *c, struct ulp_message *m, uint64_t key)
+{
+    struct ulp_command *cmd = ulp_find(c, key);
+
+    if (!cmd || !cmd->headless)
+        return ulp_begin(c, m, key);
+    cmd->headless = false;
+    cmd->frame = m->frame;
+    cmd->start = m->start < cmd->start ? m->start : cmd->start;
+    cmd->sent = m->now;
+    cmd->packets += m->packets;
+    cmd->requested[ULP_TO_CLIENT] = cmd->requested[ULP_FROM_CLIENT] = 0;
+    m->command = cmd;
+    return cmd;
 }
 
 /* The memory that a call offers. The bytes of an RPC message in a chunk are kept: they are the first ones of their way,
@@ -122,7 +166,7 @@ static void take_call(struct ulp_conn *c, struct ulp_message *m, const struct rp
     struct ulp_command *cmd = m->command;
 
     if (!m->again) {
-        cmd = ulp_begin(c, m, h->xid | (m->side == ULP_SERVER ? CALLBACK : 0));
+        cmd = take_head(c, m, h->xid | (m->side == ULP_SERVER ? CALLBACK : 0));
         if (cmd)
             offer(c, cmd, m, h);
     }
@@ -349,6 +393,8 @@ static void rpcrdma_text(struct buf *b, const struct ulp_command *c)
     rpcrdma_name_text(b, c);
     buf_char(b, ' ');
     rpcrdma_key_text(b, c);
+    if (c->headless)
+        buf_puts(b, ", its message was not captured");
     nfs_arguments_text(b, &own_const(c)->nfs);
 }
 
@@ -373,6 +419,8 @@ static void rpcrdma_status(struct buf *b, const struct ulp_command *c)
         buf_puts(b, o->cut ? "answered, the reply was cut by the snap length" : "answered, the reply is not known");
     } else if (!o->accepted) {
         name ? buf_puts(b, name) : buf_printf(b, "RPC status %u", c->status);
+    } else if (!o->known) {
+        buf_puts(b, "accepted, the call is not known");
     } else if ((r.program != RPC_NFS && r.program != RPC_NFSACL) || r.procedure == 0) {
         buf_puts(b, "SUCCESS");
     } else if (!nfs_status_put(b, r.version, c->status)) {
@@ -435,9 +483,11 @@ static void rpcrdma_values(const struct ulp_command *c, ulp_take *take, void *us
 const struct ulp_proto ulp_rpcrdma = {
     .name = "NFS/RDMA",
     .word = "nfs",
+    .size = sizeof(struct habit),
     .looks = rpcrdma_looks,
     .begins = rpcrdma_begins,
     .message = rpcrdma_message,
+    .unasked = rpcrdma_unasked,
     .data = rpcrdma_data,
     .setup = rpcrdma_setup,
     .name_text = rpcrdma_name_text,

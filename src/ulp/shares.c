@@ -48,7 +48,7 @@ struct ulp_shares ulp_command_shares(const struct ulp_command *c, const ns_t los
 {
     enum ulp_side asks = c->by_server ? ULP_SERVER : ULP_CLIENT, first = (enum ulp_side)c->first_by,
                   last = (enum ulp_side)c->last_by;
-    struct ulp_shares s = {.known = c->response && c->at && !c->stream};
+    struct ulp_shares s = {.known = c->response && c->at && !c->stream && !c->headless};
     bool data = c->data_first != 0;
     const struct part parts[ULP_PARTS] = {
         [ULP_BEFORE_DATA] = {asks, first, c->data_start - c->start, lost[ULP_BEFORE_DATA], false},

@@ -62,6 +62,12 @@ static uint64_t offset_of(const struct transfer *t, const struct pkt *p)
     return (uint64_t)((p->bth.psn - t->psn) & PSN_MASK) * p->payload_len;
 }
 
+/* Whether transfer `t` has room for the bytes of packet `p`: not so if the request that they belong to was not seen. */
+static bool has_room(const struct transfer *t, const struct pkt *p)
+{
+    return offset_of(t, p) + p->payload_len <= t->len;
+}
+
 void data_time(struct ulp_command *c, enum ulp_side by, uint64_t frame, ns_t now)
 {
     if (!c->data_first || now < c->data_start) {
@@ -137,6 +143,22 @@ static struct segment *memory_of(const struct ulp_flow *f, const struct transfer
         if (segment_holds(d->segments[i], t->rkey, t->va, t->len))
             return d->segments[i];
     return segment_find(f->conn, ulp_other_side((enum ulp_side)f->side), t->rkey, t->va, t->len);
+}
+
+/* Likewise of a transfer that begins with packet `p`: the protocol may know the command though its message was not
+ * captured. */
+static struct segment *memory_for(struct ulp_flow *f, const struct transfer *t, const struct pkt *p)
+{
+    struct segment *s = memory_of(f, t);
+    struct ulp_message m = {.side = ulp_other_side((enum ulp_side)f->side),
+                            .frame = p->frame->number,
+                            .start = p->frame->ts,
+                            .now = p->frame->ts};
+    struct ulp_unasked u = {t->kind == TRANSFER_WRITE ? ULP_TO_CLIENT : ULP_FROM_CLIENT, t->rkey, t->len, t->va};
+
+    if (s || !f->conn->proto->unasked || f->side != ULP_SERVER)
+        return s;
+    return f->conn->proto->unasked(f->conn, &m, &u) ? memory_of(f, t) : NULL;
 }
 
 /* A data packet of transfer `t`, which the side of `f` began. */
@@ -247,19 +269,33 @@ void stray_keep(struct ulp_flow *f, const struct pkt *p, enum seen_as as)
     f->stray[f->n_strays++] = s;
 }
 
-/* The first packet of WRITE `t` came: those behind it that came before belong to it. */
+#define PMTU_LEAST 256
+
+/* Whether a packet that waits is of transfer `t`, a WRITE or a READ. */
+static bool is_of(const struct stray *s, const struct transfer *t)
+{
+    uint32_t way = t->kind == TRANSFER_WRITE ? OPF_WRITE : OPF_READ_RESP,
+             span = t->span ? t->span : psn_span(t->len, PMTU_LEAST);
+
+    return s->p.op->flags & way && psn_in(s->p.bth.psn, t->psn, span) && has_room(t, &s->p);
+}
+
+/* The first packet of WRITE `t`, or the request of READ `t`, came: packets of it that came before belong to it. */
 static void take_strays(struct ulp_flow *f, struct transfer *t)
 {
     uint32_t n = f->n_strays, left = 0;
 
     for (uint32_t i = 0; i < n; i++) {
         struct stray *s = f->stray[i];
-        if (s->p.op->flags & OPF_SEND || !t->span || !psn_in(s->p.bth.psn, t->psn, t->span)) {
+        if (!is_of(s, t)) {
             f->stray[left++] = s;
             continue;
         }
         f->conn->ulp->sums.untied -= s->p.payload_len;
-        take_write(f, t, &s->p, (enum seen_as)s->as, NULL);
+        if (t->kind == TRANSFER_WRITE)
+            take_write(f, t, &s->p, (enum seen_as)s->as, NULL);
+        else
+            data_packet(f, t, &s->p, NULL);
         stray_free(f, s);
     }
     f->n_strays = left;
@@ -285,6 +321,8 @@ struct command *write_packet(struct ulp_flow *f, const struct pkt *p, enum seen_
     }
     t = transfer_begin(f, p, TRANSFER_WRITE);
     t->span = p->op->flags & OPF_ONLY || !p->payload_len ? 1 : psn_span(t->len, p->payload_len);
+    if (f->conn->proto->unasked)
+        memory_for(f, t, p);
     d = take_write(f, t, p, as, show);
     if (f->n_strays)
         take_strays(f, t);
@@ -294,10 +332,12 @@ struct command *write_packet(struct ulp_flow *f, const struct pkt *p, enum seen_
 struct command *read_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)
 {
     struct transfer *t = transfer_begin(f, p, TRANSFER_READ);
-    struct segment *s = memory_of(f, t);
+    struct segment *s = memory_for(f, t, p);
     const struct req_dir *h = observer_req_dir(f->conn->ulp->observer, f->conn->flow[f->side]);
 
     t->span = h && h->pmtu ? psn_span(t->len, h->pmtu) : t->len <= 256 ? 1 : 0;
+    if (f->n_strays)
+        take_strays(f, t);
     if (!s)
         return NULL;
     t->command = command_ref(&s->command->c);
@@ -312,11 +352,14 @@ struct command *read_packet(struct ulp_flow *f, const struct pkt *p, enum seen_a
     return s->command;
 }
 
-struct command *read_response(struct ulp_flow *f, const struct pkt *p, struct pkt *show)
+struct command *read_response(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)
 {
     struct transfer *t = transfer_find(f, p->bth.psn);
 
-    return data_packet(f, t && t->kind == TRANSFER_READ ? t : NULL, p, show);
+    t = t && t->kind == TRANSFER_READ && has_room(t, p) ? t : NULL;
+    if (!t && p->payload_len) /* its request may be captured later */
+        stray_keep(f, p, as);
+    return data_packet(f, t, p, show);
 }
 
 /* A refused READ, WRITE or SEND with Invalidate. */

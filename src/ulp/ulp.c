@@ -37,7 +37,7 @@ static struct command *take_response(struct ulp_flow *f, const struct event *e, 
     if (is_refusal(p))
         return nak_packet(f, p);
     if (!(p->op->flags & OPF_ACK) && p->op->flags & OPF_PAYLOAD)
-        return read_response(f, p, show);
+        return read_response(f, p, (enum seen_as)e->as, show);
     return NULL;
 }
 

@@ -120,8 +120,8 @@ struct transfer {
     struct command_ref command;
 };
 
-/* A packet of a WRITE whose first packet, with its address, was not seen so far; or a SEND of one packet that waits
- * (ulp_proto.in_order). */
+/* A packet of a WRITE whose first packet, with its address, was not seen so far; a response to a READ whose request was
+ * not seen so far; or a SEND of one packet that waits (ulp_proto.in_order). */
 struct stray {
     struct pkt p; /* with its payload only; it is shown no more */
     struct frame frame;
@@ -247,7 +247,7 @@ struct transfer *transfer_new(struct ulp_flow *f, enum transfer_kind kind, uint3
  * NULL: none. */
 struct command *write_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show);
 struct command *read_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show);
-struct command *read_response(struct ulp_flow *f, const struct pkt *p, struct pkt *show);
+struct command *read_response(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show);
 struct command *nak_packet(struct ulp_flow *f, const struct pkt *p);
 
 /* Bytes of a command's data. */

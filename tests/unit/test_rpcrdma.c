@@ -124,6 +124,71 @@ Test(rpcrdma, data_of_a_read_are_written_to_its_write_list)
     run_free(r);
 }
 
+/* The reply to a READ of version 3 with `xid`, which wrote `n` bytes at `va`. */
+static struct words read_reply(uint32_t xid, uint64_t va, uint32_t n)
+{
+    struct words a = {0};
+
+    ADD(&a, xid, 1, 32, RPCRDMA_MSG, 0, 1, 1);
+    add_segment(&a, RKEY, n, va);
+    ADD(&a, 0, 0, xid, 1, 0, 0, 0, 0, 0, 0, n, 1, n);
+    return a;
+}
+
+Test(rpcrdma, writes_of_a_call_that_was_not_captured_belong_to_its_xid)
+{
+    const uint64_t va = (uint64_t)(XID + 1) << 32;
+    struct run *r = run_new("nfs");
+    struct words w = read_call(1), a = read_reply(XID, VA, 1000);
+    struct pkt *p;
+
+    p = with_reth(r, TARGET, OP_WRITE_ONLY, 99, va, RKEY, 500, 500);
+    cr_expect_not(p->note.have & NOTE_ULP, "no call has told so far that addresses have the xid");
+    call(r, &w);
+    send_words(r, TARGET, 100, &a);
+    p = with_reth(r, TARGET, OP_WRITE_ONLY, 101, va, RKEY, 500, 500);
+    cr_expect(says(p, "NFS call xid 0x11223345 data 0-499 of 500"), "%s", p->note.have & NOTE_ULP ? p->note.ulp : "");
+    with_reth(r, TARGET, OP_WRITE_ONLY, 102, va + 500, RKEY, 500, 500);
+    a = read_reply(XID + 1, va, 1000);
+    p = send_words(r, TARGET, 103, &a);
+    cr_expect(says(p, "NFS call xid 0x11223345: accepted, the call is not known"), "%s",
+              p->note.have & NOTE_ULP ? p->note.ulp : "");
+    run_end(r);
+    cr_expect_eq(r->n_over, 2);
+    cr_expect_eq(r->over[1].moved[ULP_TO_CLIENT], 1000);
+    cr_expect_eq(r->over[1].requested[ULP_TO_CLIENT], 1000);
+    cr_expect(r->over[1].headless && !r->over[0].headless);
+    cr_expect_str_eq(buf_str(&r->text),
+                     "call xid 0x11223345, its message was not captured: accepted, the call is not known");
+    run_free(r);
+}
+
+Test(rpcrdma, a_call_that_is_captured_behind_its_data_has_them)
+{
+    const uint64_t va = (uint64_t)(XID + 1) << 32;
+    struct run *r = run_new("nfs");
+    struct words w = read_call(1), a = read_reply(XID, VA, 1000), late = {0};
+    struct pkt *p;
+
+    call(r, &w);
+    send_words(r, TARGET, 100, &a);
+    with_reth(r, TARGET, OP_WRITE_ONLY, 101, va, RKEY, 500, 500);
+    ADD(&late, XID + 1, 1, 32, RPCRDMA_MSG, 0, 1, 1);
+    add_segment(&late, RKEY, 1000, va);
+    ADD(&late, 0, 0, XID + 1, 0, 2, RPC_NFS, 3, 6, 0, 0, 0, 0);
+    add_range(&late, 1000);
+    send_words(r, HOST, 6, &late);
+    with_reth(r, TARGET, OP_WRITE_ONLY, 102, va + 500, RKEY, 500, 500);
+    a = read_reply(XID + 1, va, 1000);
+    p = send_words(r, TARGET, 103, &a);
+    cr_expect(says(p, "NFS READ xid 0x11223345: NFS3_OK"), "%s", p->note.have & NOTE_ULP ? p->note.ulp : "");
+    run_end(r);
+    cr_expect_eq(r->over[1].moved[ULP_TO_CLIENT], 1000);
+    cr_expect_eq(r->over[1].requested[ULP_TO_CLIENT], 1000);
+    cr_expect_not(r->over[1].headless);
+    run_free(r);
+}
+
 Test(rpcrdma, a_reply_in_the_reply_chunk_is_decoded_from_the_writes)
 {
     struct run *r = run_new("nfs");

@@ -5,6 +5,8 @@
 #include "src/ulp/cover.h"
 #include "tests/unit/nvme_run.h"
 
+#include <malloc.h>
+
 /* --- Bytes seen ------------------------------------------------------------------------------- */
 
 Test(ulp_cover, counts_each_byte_once)
@@ -106,6 +108,24 @@ Test(ulp, an_offset_that_wraps_around_is_outside_of_the_capsule)
         cr_expect_neq(p->layers[i].hdr, &nvme_connect_data_hdr);
     run_end(r);
     cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], 0);
+    run_free(r);
+}
+
+Test(ulp, responses_captured_before_their_read_are_data_of_its_command)
+{
+    struct run *r = run_new("nvme");
+    uint8_t aeth[4] = {0x1f, 0, 0, 1};
+
+    acked(r, 5, 0x01, 3, 2500);
+    with_reth(r, TARGET, OP_READ_REQUEST, 98, VA, RKEY, 512, 0);
+    put(r, HOST, OP_READ_RESP_ONLY, 98, aeth, 4, NULL, 512);
+    put(r, HOST, OP_READ_RESP_FIRST, 99, aeth, 4, NULL, 1024);
+    put(r, HOST, OP_READ_RESP_LAST, 100, aeth, 4, NULL, 964);
+    with_reth(r, TARGET, OP_READ_REQUEST, 99, VA + 512, RKEY, 1988, 0);
+    run_end(r);
+    cr_expect_eq(r->over[0].moved[ULP_FROM_CLIENT], 2500, "%llu",
+                 (unsigned long long)r->over[0].moved[ULP_FROM_CLIENT]);
+    cr_expect_eq(r->over[0].data_last, 7, "the READ request, the latest packet");
     run_free(r);
 }
 
@@ -440,4 +460,46 @@ Test(ulp, private_data_decide_before_ports)
 Test(ulp, a_real_capture_cut_and_damaged_at_each_byte)
 {
     cut_and_damage("captures/nvme_discover_1.pcap", 50, 1100, 100, 37);
+}
+
+/* --- Memory ----------------------------------------------------------------------------------- */
+
+#define CONNECTIONS 10000
+#define MEMORY      (UINT64_C(24) << 20)
+
+/* Commands of each that are told by their bytes, stay open, and one whose capsule has no end. */
+static void open_commands(struct run *r)
+{
+    uint8_t b[1024] = {0};
+
+    command(r, 5, 0x01, 3, 4096);
+    command(r, 6, 0x01, 4, 4096);
+    memcpy(b, sqe(0x01, 5, 1, 8192), NVME_SQE_LEN);
+    put(r, HOST, OP_SEND_FIRST, 7, NULL, 0, b, sizeof b);
+    put(r, HOST, OP_SEND_MIDDLE, 8, NULL, 0, b, sizeof b);
+}
+
+Test(ulp, ten_thousand_connections_take_no_more_than_the_memory_that_is_stated)
+{
+    struct run *r = run_new(NULL);
+    size_t before, most = 0;
+    unsigned named = 0;
+
+    context_free(r->context);
+    before = mallinfo2().uordblks + mallinfo2().hblkhd;
+    r->context = context_new(MEMORY);
+    cr_assert(ulp_of_context(r->context, &(struct ulp_opts){.users = &r->users, .user = r, .over = on_over}));
+    for (r->qp = 0; r->qp < 16 * CONNECTIONS; r->qp += 16) {
+        size_t now;
+        open_commands(r);
+        named += r->p.note.have & NOTE_ULP || r->p.note.have & NOTE_UPPER;
+        now = mallinfo2().uordblks + mallinfo2().hblkhd;
+        most = now > most ? now : most;
+    }
+    cr_expect_leq(most - before, MEMORY, "%zu bytes", most - before);
+    cr_expect_gt(named, 100);
+    cr_expect_lt(named, CONNECTIONS, "there is room for all of them: the bound was not reached");
+    run_end(r);
+    cr_expect_gt(r->n_over, 300);
+    run_free(r);
 }

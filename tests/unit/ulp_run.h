@@ -22,6 +22,7 @@ struct run {
     struct context *context;
     struct ulp_users users;
     uint64_t frame;
+    uint32_t qp; /* added to the numbers of both queue pairs: another connection */
     uint8_t bytes[2048];
     struct frame f;
     struct pkt p;
@@ -86,7 +87,7 @@ static inline struct pkt *put(struct run *r, unsigned from, uint8_t opcode, uint
                      .src = {10, 0, 0, (uint8_t)from},
                      .dst = {10, 0, 0, (uint8_t)(3 - from)}};
     struct udp udp = {.sport = 49152, .dport = 4791, .len = (uint16_t)(all - 20)};
-    struct bth bth = {.opcode = opcode, .pkey = 0xffff, .dqpn = from == HOST ? TARGET_QP : HOST_QP, .psn = psn};
+    struct bth bth = {.opcode = opcode, .pkey = 0xffff, .dqpn = (from == HOST ? TARGET_QP : HOST_QP) + r->qp, .psn = psn};
 
     memset(r->bytes, 0, all);
     ip4_put(r->bytes, &ip);
