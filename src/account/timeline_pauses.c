@@ -254,7 +254,8 @@ void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_
 {
     uint32_t tap = conn_flow_at(observer_conns(t->observer), flow)->tap;
     const struct paused *x;
-    ns_t held = busy_since(d, from, now), row = NS_NEVER; /* row: begin of the pauses that outlast a rest */
+    ns_t held = busy_since(d, from, now), row = NS_NEVER; /* row: begin of the pauses that follow each other closely */
+    bool outlasts = false;                                /* and whether they outlast a rest */
 
     if (from >= now)
         return;
@@ -265,11 +266,14 @@ void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_
         if (x->tap != tap || b <= a || !may_hold(t, d, x))
             continue;
         claim_pause(t, d, flow, x, a, b, MAY_BE_PAUSED | (holds ? 1u << TIME_IDLE : 0));
+        if (a < row) {
+            row = row_begin(t, d, tap, i, from, a);
+            outlasts = false;
+        }
+        outlasts |= !holds && outlasts_rest(timeline_rest(d), from, row, b, now);
         if (holds)
             d->rest.latest = 0;
-        else if (a < row && outlasts_rest(timeline_rest(d), from, row_begin(t, d, tap, i, from, a), b, now))
-            row = row_begin(t, d, tap, i, from, a);
-        if (!holds && a >= row)
+        else if (outlasts)
             claim_rest(t, d, flow, x, a, b);
         held = holds && a < held ? a : held;
         settle_slow(d, from, now);

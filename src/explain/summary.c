@@ -27,7 +27,7 @@ static ns_t bill_within(const struct incident *i, const struct explain_opts *o)
 
     if (all <= 0)
         return i->bill;
-    from = o->since > from ? o->since : from;
+    from = o->since && o->since > from ? o->since : from;
     to = o->until && o->until < to ? o->until : to;
     return to <= from ? 0 : to - from == all ? i->bill : (ns_t)((__int128)i->bill * (to - from) / all);
 }

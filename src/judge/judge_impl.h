@@ -87,7 +87,8 @@ struct judge {
     bool skewed_before[JUDGE_TAPS]; /* likewise, and not for a response alone whose request was not captured, but a
                                      * later one: failures before that are undecided as well */
     struct stamps_table stamps;
-    /* By owner of the two addresses, and a hash of tap, source and destination, a bit: the ways captured there. */
+    /* By owner of the two addresses, a hash of them and the tap, and which of the two sent, a bit: the ways captured
+     * there. */
     uint64_t heard[CONN_OWNERS][WAYS_OF_OWNER / 64];
     struct pauser pauser[PAUSERS];
     unsigned n_pauser;

@@ -384,12 +384,12 @@ void judge_doubt_clocks(struct judge *j)
 
 /* --- Directions that a tap has captured --------------------------------------------------------- */
 
-/* The word of the way of `from` to `to` at a tap, and its bit. */
+/* The word of the way of `from` to `to` at a tap, and its bit: never that of the way back. */
 static uint64_t *heard_word(struct judge *j, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to,
                             uint64_t *bit)
 {
-    uint64_t way = conn_addr_hash(from) * HASH_MULTIPLIER ^ conn_addr_hash(to);
-    unsigned at = (unsigned)((way ^ tap) * HASH_MULTIPLIER >> 32) % WAYS_OF_OWNER;
+    uint64_t pair = (conn_pair_hash(from, to) ^ tap) * HASH_MULTIPLIER >> 32;
+    unsigned back = memcmp(from->b, to->b, sizeof from->b) > 0, at = (unsigned)(2 * pair + back) % WAYS_OF_OWNER;
 
     *bit = UINT64_C(1) << at % 64;
     return &j->heard[conn_owner(from, to)][at / 64];

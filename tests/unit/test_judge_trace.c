@@ -523,6 +523,23 @@ Test(judge_trace, ways_of_other_pairs_of_addresses_are_not_taken_for_a_way_that_
     judge_free(j);
 }
 
+/* At a tap that has one direction only, nothing is said of what the other host sent. */
+Test(judge_trace, the_way_back_is_not_taken_for_a_way_that_was_captured)
+{
+    struct judge *j = judge_new(&(struct judge_opts){.complete = true});
+    struct conn_addr a = {.b = {1}}, b = {.b = {2}};
+
+    for (uint32_t i = 0; i < 4096; i++) {
+        struct found f = found_of(RULE_CM_01, FLOW_NONE);
+        memcpy(b.b + 12, &i, sizeof i);
+        memset(j->heard, 0, sizeof j->heard);
+        judge_hear(j, i % 8, &a, &b);
+        judge_needs_peer(j, &f, i % 8, &b, &a, false);
+        cr_assert_eq(f.needs, N_REQ, "%u", i);
+    }
+    judge_free(j);
+}
+
 Test(judge_trace, a_dreq_without_drep_is_found_at_its_interface)
 {
     struct judge *j = judge_new(&(struct judge_opts){.complete = true});

@@ -116,6 +116,7 @@ void part_pack(struct pack *k, struct part *p)
     pack_flags(k, p->skewed);
     pack_flags(k, p->compares);
 }
+
 void judge_pack_options(struct pack *k, const struct judge_opts *o)
 {
     const uint64_t v[] = {

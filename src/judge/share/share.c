@@ -180,6 +180,7 @@ struct flow_fact *judge_flow_facts(struct judge *j, uint32_t *n)
     }
     return facts;
 }
+
 /* --- The end ---------------------------------------------------------------------------------- */
 
 /* What cannot be shared out by what the end shows. */
