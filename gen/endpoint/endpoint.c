@@ -239,6 +239,13 @@ const struct ep_stats *ep_qp_stats(const struct endpoint *ep, int qp)
     return q ? &q->st : NULL;
 }
 
+const struct path *ep_qp_path(const struct endpoint *ep, int qp)
+{
+    const struct ep_qp *q = qp_of(ep, qp);
+
+    return q ? &q->path : NULL;
+}
+
 const struct cc *ep_qp_cc(const struct endpoint *ep, int qp)
 {
     const struct ep_qp *q = qp_of(ep, qp);

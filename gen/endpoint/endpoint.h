@@ -321,6 +321,8 @@ uint64_t ep_counter(const struct ep_stats *s, unsigned i);
 const struct ep_stats *ep_stats(const struct endpoint *ep);
 /* Counters of one queue pair; NULL for a wrong handle. */
 const struct ep_stats *ep_qp_stats(const struct endpoint *ep, int qp);
+/* The headers of what one queue pair sends; NULL for a wrong handle. */
+const struct path *ep_qp_path(const struct endpoint *ep, int qp);
 /* Congestion control of one queue pair; NULL: it has none, or has not begun to send. */
 const struct cc *ep_qp_cc(const struct endpoint *ep, int qp);
 /* Verdict on the first sent packet that broke a rule (with faults: perhaps as intended); passes if there was none. */

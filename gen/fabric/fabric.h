@@ -105,6 +105,18 @@ void fabric_run(struct fabric *f, ns_t now);
 ns_t fabric_ideal(const struct fabric *f, unsigned from, unsigned to, uint64_t bytes, uint32_t mtu, uint32_t head,
                   uint32_t reply);
 
+/* --- Paths ------------------------------------------------------------------------------------ */
+
+/* Flows for which a port was one of several on shortest paths. */
+struct path_counts {
+    uint32_t flows; /* that take it */
+    uint32_t may;   /* that or another one */
+};
+/* Count a flow, whose frames begin with `head`, at the ports of switches where its path was chosen by its hash. `c`: by
+ * number of the port. Where switches spray packets the flow has no path. */
+void fabric_count_path(const struct fabric *f, unsigned from, unsigned to, const uint8_t *head, uint32_t len,
+                       struct path_counts *c);
+
 /* --- Ports ------------------------------------------------------------------------------------ */
 
 /* The port by its name: "HOST", or "SWITCH.N" (N: its links in the order of the topology, from 1), or
@@ -112,6 +124,8 @@ ns_t fabric_ideal(const struct fabric *f, unsigned from, unsigned to, uint64_t b
 struct fabric_port *fabric_port_find(const struct fabric *f, const char *name, size_t len);
 /* Port number `i` of all, from 0; NULL: there are no more. */
 struct fabric_port *fabric_port_nth(const struct fabric *f, uint32_t i);
+/* Whether two ports belong to one host or switch; its ports have numbers in a row. */
+bool fabric_port_same_node(const struct fabric_port *a, const struct fabric_port *b);
 /* Append its name: "h1", "leaf1.spine2". */
 void fabric_port_name(struct buf *b, const struct fabric *f, const struct fabric_port *p);
 /* Append where a frame is lost, see fabric_watch: "link h2", "queue s.h1". */

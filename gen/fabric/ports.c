@@ -136,3 +136,8 @@ ns_t fabric_ideal(const struct fabric *f, unsigned from, unsigned to, uint64_t b
     }
     return t + slowest;
 }
+
+bool fabric_port_same_node(const struct fabric_port *a, const struct fabric_port *b)
+{
+    return a->node == b->node;
+}

@@ -143,6 +143,12 @@ void routes_watch(struct fabric *f, ns_t now)
         timer_set(&f->timers, &f->reroute, next);
 }
 
+/* Which of `n` ports a flow takes. */
+static uint64_t by_hash(const struct fab_switch *s, uint64_t hash, uint32_t n)
+{
+    return prng_mix(hash ^ s->seed) % n;
+}
+
 struct fabric_port *route_of(struct fabric *f, struct fab_node *at, const struct fab_frame *m)
 {
     const struct fab_switch *s = at->sw;
@@ -160,6 +166,33 @@ struct fabric_port *route_of(struct fabric *f, struct fab_node *at, const struct
     n = s->route[to + 1] - first;
     if (n == 0)
         return NULL;
-    choice = n == 1 ? 0 : s->c.spray ? prng_below(&f->prng, n) : prng_mix(m->hash ^ s->seed) % n;
+    choice = n == 1 ? 0 : s->c.spray ? prng_below(&f->prng, n) : by_hash(s, m->hash, n);
     return &at->port[s->hop[first + choice]];
+}
+
+#define HEADERS 128 /* bytes of a frame in which its flow is, at most */
+
+void fabric_count_path(const struct fabric *f, unsigned from, unsigned to, const uint8_t *head, uint32_t len,
+                       struct path_counts *c)
+{
+    uint8_t frame[HEADERS] = {0};
+    const struct fabric_port *p = f->node[f->host[from]].port;
+    uint32_t last = f->node[f->host[to]].port->peer->node;
+    uint64_t hash;
+
+    memcpy(frame, head, len < HEADERS ? len : HEADERS);
+    hash = flow_hash(frame, HEADERS);
+    for (uint32_t hops = 0; hops < f->n_nodes && p->peer->node != last; hops++) {
+        const struct fab_node *at = &f->node[p->peer->node];
+        const uint16_t *hop = at->sw ? at->sw->hop + at->sw->route[last] : NULL;
+        uint32_t n = hop ? at->sw->route[last + 1] - at->sw->route[last] : 0;
+        if (!n || at->sw->c.spray)
+            return;
+        p = &at->port[hop[n == 1 ? 0 : by_hash(at->sw, hash, n)]];
+        if (n == 1)
+            continue;
+        for (uint32_t i = 0; i < n; i++)
+            c[at->port + hop[i] - f->port].may++;
+        c[p - f->port].flows++;
+    }
 }

@@ -160,6 +160,7 @@ void workload_text(struct buf *b, const struct workload *w)
         buf_char(b, '\n');
     }
     text_network(b, w);
+    paths_text(b, w);
     sparks_text(b, w);
     text_failures(b, w);
 }
@@ -269,6 +270,7 @@ static void json_flows(struct buf *b, const struct workload *w)
 
 static void json_ports(struct buf *b, const struct workload *w)
 {
+    struct path_counts *paths = paths_count(w);
     const struct fabric_port *p;
 
     buf_puts(b, ",\"ports\":[");
@@ -290,9 +292,12 @@ static void json_ports(struct buf *b, const struct workload *w)
         json_number(b, "paused_ns", paused);
         json_number(b, "storms", n.storms);
         json_number(b, "depth_max", n.depth_max);
+        json_number(b, "ecmp_flows", paths ? paths[i].flows : 0);
+        json_number(b, "ecmp_could", paths ? paths[i].may : 0);
         buf_char(b, '}');
     }
     buf_char(b, ']');
+    free(paths);
 }
 
 static void json_packets(struct buf *b, const struct workload *w)

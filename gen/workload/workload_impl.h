@@ -199,6 +199,12 @@ void sparks_note(struct workload *w, ns_t now);
 /* Append the two curves. */
 void sparks_text(struct buf *b, const struct workload *w);
 
+/* paths.c */
+/* By number of the port, which flows so far took which of equal-cost paths; to be freed. NULL: no memory. */
+struct path_counts *paths_count(const struct workload *w);
+/* Append a line for each switch whose ports carry flows unevenly by the choice of their hashes. */
+void paths_text(struct buf *b, const struct workload *w);
+
 /* Patterns of flows. */
 bool incast_flows(struct workload *w, const char *args, struct text_error *e);
 bool permutation_flows(struct workload *w, const char *args, struct text_error *e);

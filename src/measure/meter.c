@@ -47,6 +47,24 @@ static void on_work_packet(void *user, const struct wqe *w, const struct pkt *p,
 
 /* --- Packets ---------------------------------------------------------------------------------- */
 
+/* A packet that is ECN-capable: whether it is marked, and a CNP due for it. */
+static void count_ecn(struct meter_row *r, const struct pkt *p)
+{
+    static const ns_t interval[METER_DUE] = {[METER_DUE_4US] = 4000, [METER_DUE_50US] = 50000};
+    ns_t now = p->frame->ts;
+
+    r->ect++;
+    if ((p->tos & 3) != 3)
+        return;
+    r->c.ce++;
+    for (unsigned i = 0; i < METER_DUE; i++) {
+        if (r->cnps_due[i] && now - r->cnp_due[i] < interval[i])
+            continue;
+        r->cnps_due[i]++;
+        r->cnp_due[i] = now;
+    }
+}
+
 /* Counts of every packet. */
 static void count_packet(struct meter *m, struct meter_row *r, const struct pkt *p)
 {
@@ -55,7 +73,8 @@ static void count_packet(struct meter *m, struct meter_row *r, const struct pkt 
     r->c.packets++;
     r->c.bytes += pkt_wire_len(p);
     r->c.payload += p->op->flags & OPF_CNP ? 0 : p->payload_len; /* a CNP's are reserved bytes */
-    r->c.ce += p->have & (H_IP4 | H_IP6) && (p->tos & 3) == 3;
+    if (p->have & (H_IP4 | H_IP6) && p->tos & 3)
+        count_ecn(r, p);
     r->c.fecn += p->encap != ENCAP_ROCEV2 && p->bth.fecn;
     r->c.becn += p->encap != ENCAP_ROCEV2 && p->bth.becn;
     m->t.counted++;

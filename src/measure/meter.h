@@ -30,6 +30,9 @@ struct meter_counts {
 };
 void meter_counts_add(struct meter_counts *to, const struct meter_counts *from);
 
+/* The shortest time between two CNPs for a queue pair, by which those to expect are counted. */
+enum meter_due { METER_DUE_4US, METER_DUE_50US, METER_DUE };
+
 /* A distribution (ns); METER_NONE without values. */
 struct meter_times {
     uint64_t n, min, median, p99, max;
@@ -80,6 +83,8 @@ struct meter_row {
     uint64_t rnr_timer;                 /* RNR timer of the latest RNR NAK, ns */
     uint64_t timeout_wait;              /* ns without a packet before retransmissions on ACK timeout */
     uint64_t cnps_received;             /* in the other direction */
+    uint64_t ect;                       /* packets of the row whose IP header has ECT(0), ECT(1) or CE */
+    uint64_t cnps_due[METER_DUE];       /* for its CE packets, by enum meter_due */
     uint64_t cnp_gap_min, cnp_gap_mean; /* ns between CNPs of the row */
     /* bits of payload per second until the first CNP came in the other direction, and from then on */
     uint64_t rate_before_cnp, rate_after_cnp;
@@ -91,6 +96,7 @@ struct meter_row {
     uint64_t rnr_retry_agreed, rnr_retry_seen;
     uint64_t in_flight; /* most PSNs outstanding */
     struct meter_times latency, ack_latency;
+    uint64_t queue_median, queue_p99, queue_max; /* ns of ack_latency above its shortest */
     /* meter_command(): of commands that are over. */
     const char *carries;      /* upper protocol, as its messages or the user tell; NULL: not known */
     uint64_t commands;        /* sent in this direction */
@@ -104,6 +110,7 @@ struct meter_row {
     /* Internal. */
     struct meter_counts before; /* at the start of the interval */
     ns_t good_first, good_last, cnp_first, cnp_last;
+    ns_t cnp_due[METER_DUE]; /* the CE packet for which the latest of cnps_due would be; valid with cnps_due */
     ns_t slowed;             /* first CNP in the other direction; 0: none */
     uint64_t slowed_payload; /* c.payload then */
     uint32_t peer;           /* flow of the other direction when the row was identified */

@@ -21,6 +21,9 @@ void row_blank(struct meter_row *r, const char *const *files, uint32_t tap)
                             .credits_min = METER_NONE,
                             .credits_max = METER_NONE,
                             .rnr_timer = METER_NONE,
+                            .queue_median = METER_NONE,
+                            .queue_p99 = METER_NONE,
+                            .queue_max = METER_NONE,
                             .migrated_frame = METER_NONE,
                             .pmtu_agreed = METER_NONE,
                             .pmtu_seen = METER_NONE,
@@ -103,6 +106,11 @@ void row_finish(struct meter_row *r, const struct side *s)
 {
     r->latency = row_times(s && s->times ? &s->times->message : NULL);
     r->ack_latency = row_times(s && s->times ? &s->times->ack : NULL);
+    if (r->ack_latency.n) {
+        r->queue_median = r->ack_latency.median - r->ack_latency.min;
+        r->queue_p99 = r->ack_latency.p99 - r->ack_latency.min;
+        r->queue_max = r->ack_latency.max - r->ack_latency.min;
+    }
     if (r->have_good && r->good_last > r->good_first)
         r->goodput = rate_of(r->message_bytes, r->good_last - r->good_first);
     if (r->acks)
