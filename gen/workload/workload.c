@@ -50,14 +50,16 @@ static int open_conn(struct workload *w, struct workload_conn *n)
     return sim_conn_join(w->s, n->c);
 }
 
-/* The queue pairs of all connections; few messages need few work requests. */
+/* The queue pairs of all connections; few messages on each need few work requests. */
 static int open_conns(struct workload *w)
 {
     uint64_t most = w->n_flows ? 0 : WORKLOAD_SEND_DEPTH;
     int r = 0;
 
-    for (uint32_t i = 0; i < w->n_flows; i++)
-        most = w->flow[i].count > most ? w->flow[i].count : most;
+    for (uint32_t i = 0; i < w->n_flows; i++) {
+        uint64_t share = w->flow[i].own ? w->flow[i].count : (w->flow[i].count + w->c.qps - 1) / w->c.qps;
+        most = share > most ? share : most;
+    }
     w->send_depth = most <= WORKLOAD_SEND_FEW ? WORKLOAD_SEND_FEW : WORKLOAD_SEND_DEPTH;
     for (uint32_t i = 0; i < w->n_conns && r == 0; i++)
         r = open_conn(w, &w->conn[i]);
