@@ -26,6 +26,13 @@ void pkt_malformed(struct pkt *p, uint32_t off, const char *why);
  * mirrors packets kept its beginning only (PKT_SHORT). What follows the packet in the frame is none of its bytes. If
  * the mirror sends longer frames (frame.longer), the packet is malformed for the reason `why`. */
 void pkt_short(struct pkt *p, uint32_t off, uint32_t end, const char *why);
+/* The header of `n` bytes at `off` is the first one of a packet that a frame or a tunnel carries, and no header around
+ * it states its length: if it does not end within the frame, the mirror has cut it, as by pkt_short(). */
+static inline void pkt_may_end(struct pkt *p, uint32_t off, uint32_t n, const char *why)
+{
+    if (UNLIKELY(off < p->end && n > p->end - off))
+        pkt_short(p, off, off + n, why);
+}
 
 /* The `n` bytes at `off`; NULL if the packet or the capture ends before they do. With NULL the packet is marked:
  * PKT_CUT if the bytes were on the wire (they end within p->end), else PKT_MALFORMED. `what` names the bytes for

@@ -345,9 +345,12 @@ void rocev2_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
  * captured in full or its next header is not the BTH. */
 static uint32_t grh_decode(struct pkt *p, uint32_t off)
 {
-    const uint8_t *q = pkt_header(p, &grh_hdr, off, 40, "GRH");
+    const uint8_t *q;
     uint32_t end;
 
+    if (p->encap == ENCAP_ROCEV1)
+        pkt_may_end(p, off, 40, "truncated GRH, 40 bytes needed");
+    q = pkt_header(p, &grh_hdr, off, 40, "GRH");
     if (!q)
         return 0;
     grh_get(&p->grh, q);

@@ -181,9 +181,11 @@ static void ip4_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 
 static void ip6_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {
-    const uint8_t *q = pkt_header(p, &ip6_hdr, off, 40, "IPv6 header");
+    const uint8_t *q;
     uint32_t len;
 
+    pkt_may_end(p, off, 40, "truncated IPv6 header, 40 bytes needed");
+    q = pkt_header(p, &ip6_hdr, off, 40, "IPv6 header");
     if (!q)
         return;
     len = 40u + load_be16(q + 4);

@@ -2,6 +2,7 @@
 #include "src/account/timeline.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
+#include "src/cli/nearest.h"
 #include "src/cli/runs/flows_part.h"
 #include "src/cli/when.h"
 #include "src/measure/columns.h"
@@ -77,10 +78,8 @@ static struct job *job_of(struct trace *t)
 
 static int no_column(const char *name)
 {
-    const char *near = column_nearest(name);
-
-    return cli_error("--columns: there is no column %s%s%s; the first line of -T csv names them, and there is ends",
-                     name, near ? ", the nearest is " : "", near ? near : "");
+    return cli_error("--columns: there is no column %s%s; the first line of -T csv names them, and there is ends", name,
+                     nearest_is(column_nearest(name)).text);
 }
 
 static int take_columns(struct job *job, const char *arg)
@@ -98,12 +97,11 @@ static int take_columns(struct job *job, const char *arg)
 
 static int no_field(const char *name)
 {
-    const char *near = column_nearest(name);
     struct buf titles = {0};
 
     rows_text_titles(&titles);
-    cli_error("--sort %s: there is no such field%s%s; those shown are %s; the first line of -T csv names all", name,
-              near ? ", the nearest is " : "", near ? near : "", buf_str(&titles));
+    cli_error("--sort %s: there is no such field%s; those shown are %s; the first line of -T csv names all", name,
+              nearest_is(column_nearest(name)).text, buf_str(&titles));
     buf_free(&titles);
     return EXIT_BAD;
 }

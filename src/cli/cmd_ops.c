@@ -2,6 +2,7 @@
 #include "dissect/pkt.h"
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
+#include "src/cli/nearest.h"
 #include "src/cli/runs/ops_part.h"
 #include "src/commands/list.h"
 #include "src/measure/request_parts.h"
@@ -81,10 +82,8 @@ static struct job *job_of(struct trace *t)
 
 static int no_column(const char *name, const char *names)
 {
-    const char *near = wqe_text_nearest(name);
-
-    return cli_error("--columns: there is no column %s%s%s; there are %s", name, near ? ", the nearest is " : "",
-                     near ? near : "", names);
+    return cli_error("--columns: there is no column %s%s; there are %s", name, nearest_is(wqe_text_nearest(name)).text,
+                     names);
 }
 
 static int take_columns(struct job *job, const char *arg)
@@ -110,8 +109,8 @@ static int take_sort(struct job *job, const char *arg)
 
     job->sort.by = wqe_sort_column(arg, &near);
     return job->sort.by ? EXIT_OK
-                        : cli_error("--sort %s: there is no such field%s%s; the first line of -T csv names all", arg,
-                                    near ? ", the nearest is " : "", near ? near : "");
+                        : cli_error("--sort %s: there is no such field%s; the first line of -T csv names all", arg,
+                                    nearest_is(near).text);
 }
 
 static int option(struct trace *t, int key, const char *arg)

@@ -1,5 +1,6 @@
 /* layer 4 (tool): `rdmatrace rules`: the rule catalogue. */
 #include "src/cli/cli.h"
+#include "src/cli/nearest.h"
 #include "src/judge/judge.h"
 #include "tokens.h"
 
@@ -23,8 +24,7 @@ static int no_rule(const char *id)
 
     for (unsigned i = 1; i < RULE_COUNT; i++)
         text_nearest_try(&near, rule_table[i].id);
-    return cli_error("rules: there is no rule '%s'%s%s; `rdmatrace rules` lists them", id,
-                     near.name ? ", the nearest is " : "", near.name ? near.name : "");
+    return cli_error("rules: there is no rule '%s'%s; `rdmatrace rules` lists them", id, nearest_is(near.name).text);
 }
 
 static int print_named(struct buf *b, char **ids, int n)

@@ -122,7 +122,7 @@ bool command_list_end(struct command_list *m, struct buf *out)
     ulp_finish(m->ulp);
     ok = m->format != ROWS_TEXT || put_kept(m, out);
     if (m->groups && m->format != ROWS_TEXT)
-        command_sums_rows(&m->sums, m->format, m->put, m->user);
+        m->no_memory |= !command_sums_rows(&m->sums, m->format, m->put, m->user);
     if (m->format == ROWS_TEXT && m->n) {
         buf_puts(out, m->groups ? "" : "\n");
         command_sums_print(out, &m->sums);

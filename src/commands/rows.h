@@ -46,10 +46,11 @@ struct command_sums {
 const struct hist *command_sums_add(struct command_sums *s, const struct ulp_command *c);
 /* A table of them: by protocol, name and size. Nothing if there are none. */
 void command_sums_print(struct buf *b, struct command_sums *s);
-/* A row of each for programs (not ROWS_TEXT), in the same order; command_sums_head(): the line before those of CSV. */
+/* A row of each for programs (not ROWS_TEXT), in the same order: false without memory; command_sums_head(): the line
+ * before those of CSV. */
 typedef void command_sums_put(void *user, const char *p, size_t n);
 void command_sums_head(struct buf *b);
-void command_sums_rows(struct command_sums *s, enum rows_format format, command_sums_put *put, void *user);
+bool command_sums_rows(struct command_sums *s, enum rows_format format, command_sums_put *put, void *user);
 void command_sums_free(struct command_sums *s);
 
 #endif

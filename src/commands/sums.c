@@ -44,7 +44,7 @@ const struct hist *command_sums_add(struct command_sums *s, const struct ulp_com
     struct buf name = {0};
 
     ulp_command_name(&name, c);
-    m = find(s, c->proto, buf_str(&name), class_of(requested));
+    m = name.err ? NULL : find(s, c->proto, buf_str(&name), class_of(requested));
     buf_free(&name);
     if (!m)
         return NULL;
@@ -183,19 +183,23 @@ void command_sums_head(struct buf *b)
     buf_char(b, '\n');
 }
 
-void command_sums_rows(struct command_sums *s, enum rows_format format, command_sums_put *put, void *user)
+bool command_sums_rows(struct command_sums *s, enum rows_format format, command_sums_put *put, void *user)
 {
     unsigned n = sorted(s);
     struct buf b = {0};
+    bool ok;
 
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i < n && !b.err; i++) {
         struct cell_row row = {.b = &b};
         b.len = 0;
         sum_cells(s->sum[i], format == ROWS_JSON ? cell_row_json : cell_row_csv, &row);
         buf_char(&b, format == ROWS_JSON ? '}' : '\n');
-        put(user, b.p, b.len);
+        if (!b.err)
+            put(user, b.p, b.len);
     }
+    ok = !b.err;
     buf_free(&b);
+    return ok;
 }
 
 /* --- Text ------------------------------------------------------------------------------------- */

@@ -6,6 +6,8 @@
 #include "dissect/socket/smc.h"
 #include "dissect/ulp/service.h"
 
+#define REQ_DELAYED (100 * NS_PER_MS) /* no network delivers a REQ so long after the RTU that was sent behind it */
+
 /* --- One half --------------------------------------------------------------------------------- */
 
 static void half_cm(struct setup_half *h, const struct cm_msg *m)
@@ -119,14 +121,21 @@ bool setup_exchange_join(struct setup_exchanges *x, const struct setup_half *h, 
 
 /* --- Captures --------------------------------------------------------------------------------- */
 
+/* True if a REQ at `now` that equals `r` begins another connection: the one of `r` was closed, or its active side has
+ * sent the RTU, after which it does not send the REQ again. */
+static bool is_past(const struct setup_req *r, ns_t now)
+{
+    return r->over || (r->ready && now - r->ready > REQ_DELAYED);
+}
+
 /* The slot for a new REQ: that of an earlier REQ of the same sender with the same communication id but another queue
  * pair or PSN (the id is reused), else the oldest. NULL: the REQ is a retransmission. */
-static struct setup_req *req_place(struct learner *l, const struct setup_half *h)
+static struct setup_req *req_place(struct learner *l, const struct setup_half *h, ns_t now)
 {
     for (uint32_t i = 0; i < LEARN_PENDING; i++) {
         struct setup_req *old = &l->req[(l->req_at + i) % LEARN_PENDING];
         if (same_id(&old->half, h))
-            return !old->over && old->half.qpn == h->qpn && old->half.psn == h->psn ? NULL : old;
+            return !is_past(old, now) && old->half.qpn == h->qpn && old->half.psn == h->psn ? NULL : old;
     }
     return &l->req[l->req_at++ % LEARN_PENDING];
 }
@@ -215,13 +224,15 @@ static struct conn_params params_of_req(const struct cm_msg *msg, uint64_t frame
     };
 }
 
-static void learn_req(struct learner *l, const struct pkt *p, const struct setup_msg *msg)
+static void learn_req(struct learner *l, struct conn_table *t, const struct pkt *p, const struct setup_msg *msg)
 {
-    struct setup_req *r = req_place(l, &msg->half);
+    struct setup_req *r = req_place(l, &msg->half, p->frame->ts);
     const struct cm_req *m = &msg->cm.req;
 
     if (!r)
         return;
+    if (r->ready && !r->over && same_id(&r->half, &msg->half))
+        conn_close(t, r->half.tap, &r->half.src, r->half.qpn);
     *r = (struct setup_req){.half = msg->half,
                             .ts = p->frame->ts,
                             .pmtu = cm_mtu_bytes(m->mtu),
@@ -285,6 +296,17 @@ static struct setup_req *req_of_ids(struct learner *l, uint32_t tap, const uint3
             return r;
     }
     return NULL;
+}
+
+/* An RTU. */
+static void learn_rtu(struct learner *l, const struct pkt *p, const struct cm_rtu *m)
+{
+    const uint32_t ids[2] = {m->local_id, m->remote_id};
+    bool from_active;
+    struct setup_req *r = req_of_ids(l, conn_tap_of(p->frame), ids, &from_active);
+
+    if (r && from_active)
+        r->ready = p->frame->ts;
 }
 
 /* An APR that accepts the path of a LAP. */
@@ -468,7 +490,7 @@ static void learn_segment(struct learner *l, struct conn_table *t, const struct 
 
 /* --- Packets ---------------------------------------------------------------------------------- */
 
-/* A LAP or APR; or a DREQ or DREP: either side may send it, and the active side's id is in it. */
+/* An RTU, LAP or APR; or a DREQ or DREP: either side may send it, and the active side's id is in it. */
 static void learn_later(struct learner *l, struct conn_table *t, const struct pkt *p)
 {
     uint32_t tap = conn_tap_of(p->frame);
@@ -477,6 +499,8 @@ static void learn_later(struct learner *l, struct conn_table *t, const struct pk
 
     if (p->icrc == CRC_BAD || !cm_msg_of(&m, p))
         return;
+    if (m.mad.attr_id == CM_RTU)
+        learn_rtu(l, p, &m.rtu);
     if (m.mad.attr_id == CM_LAP && CM_HAS(&m, lap, ack_timeout))
         learn_lap(l, p, &m.lap);
     if (m.mad.attr_id == CM_APR && CM_HAS(&m, apr, status))
@@ -533,7 +557,7 @@ void learn_packet(struct learner *l, struct conn_table *t, const struct pkt *p)
     if (!(p->have & (H_MAD | H_BTH)))
         learn_segment(l, t, p);
     else if (setup_msg_of(&m, p) && m.half.kind == SETUP_REQ)
-        learn_req(l, p, &m);
+        learn_req(l, t, p, &m);
     else if (m.half.kind == SETUP_REP)
         learn_rep(l, t, p, &m);
 }

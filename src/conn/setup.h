@@ -77,6 +77,7 @@ struct setup_req {
     bool have_depth;         /* depth is known */
     uint8_t depth;           /* initiator depth that the REQ states */
     bool over;               /* the connection was closed: the same REQ begins another one */
+    ns_t ready;              /* its active side sent the RTU, the latest; 0: none was seen */
     /* local and remote GID of the primary path: data packets with a GRH carry them, even if the REQ came without a
      * GRH */
     struct conn_addr gid[2];

@@ -232,6 +232,8 @@ struct explainer {
     uint64_t unknown;              /* of these, packets whose opcode is not defined, such as a vendor's own */
     uint32_t clc[SMC_DECLINE + 1]; /* first frame of each CLC message, by which SMC-R is agreed on over TCP; 0: none */
     ns_t first, last;              /* times of the earliest and of the latest frame; 0: none has one */
+    struct to_host *to_hosts;      /* explain_hosts_index(); NULL: there is none */
+    uint32_t n_to_hosts;           /* of to_hosts */
     bool begun[EXPLAIN_FILES];
     ns_t began[EXPLAIN_FILES]; /* by file: time of its first frame */
     ns_t ended[EXPLAIN_FILES]; /* likewise, the latest time of its frames */
@@ -476,6 +478,21 @@ bool mtu_lacks_response(struct explainer *x, uint32_t flow, uint32_t *psn);
 /* Of the incidents from `from` on (compare/holes.c): say what several taps saw of one such path once, and between
  * which two taps the packets are lost. */
 void explain_holes(struct explainer *x, uint32_t from);
+
+/* --- to_host.c -------------------------------------------------------------------------------- */
+
+/* At the end of the capture: make the index of flows by the host that they go to. False without memory: then no flow is
+ * found. */
+bool explain_hosts_index(struct explainer *x);
+void explain_hosts_free(struct explainer *x);
+/* The flows to `dst` at `tap`, in their order, or at FLOWS_OF_ALL_TAPS: for (f = ...; f.at < f.end; f.at++) ...
+ * explain_flow_to(x, f.at). */
+#define FLOWS_OF_ALL_TAPS UINT32_MAX
+struct flows_to {
+    uint32_t at, end;
+};
+struct flows_to explain_flows_to(const struct explainer *x, const struct conn_addr *dst, uint32_t tap);
+uint32_t explain_flow_to(const struct explainer *x, uint32_t at);
 /* Hosts (hosts.c): a packet of no connection; when such packets of a host were seen, NULL: never; the end of the
  * capture. */
 void explain_host(struct explainer *x, const struct pkt *p);

@@ -45,12 +45,10 @@ static bool is_cut_off(struct explainer *x, const struct req_dir *h, const struc
     return s->copies > 1 && explain_ends_before(x, tap, s->ts, (s->ts - s->ts_first) / (s->copies - 1));
 }
 
-/* True if flow `i` has the same tap and responder as `f`. */
-static bool is_to(struct explainer *x, uint32_t i, const struct flow *f)
+/* The flows with the same tap and responder as `f`. */
+static struct flows_to flows_to(struct explainer *x, const struct flow *f)
 {
-    const struct flow *g = conn_flow_at(observer_conns(x->observer), i);
-
-    return g->tap == f->tap && conn_addr_eq(&g->dst, &f->dst);
+    return explain_flows_to(x, &f->dst, f->tap);
 }
 
 /* 0: not known. */
@@ -107,10 +105,10 @@ static void add_sizes(struct explainer *x, struct sizes *z, struct req_dir *h)
     add_stuck(x, z, h, stuck);
 }
 
-/* Flow `i` has requests to the destination of `f`: what was sent; NULL: it has none. */
-static struct req_dir *requests_to(struct explainer *x, uint32_t i, const struct flow *f)
+/* What was sent in flow `i`; NULL: no requests. */
+static struct req_dir *requests_of(struct explainer *x, uint32_t i)
 {
-    struct req_dir *h = is_to(x, i, f) ? observer_req_dir(x->observer, i) : NULL;
+    struct req_dir *h = observer_req_dir(x->observer, i);
 
     return h && h->have_next ? h : NULL;
 }
@@ -129,8 +127,8 @@ static void count_since(struct explainer *x, struct sizes *z, const struct flow 
 {
     if (!is_narrowed(z))
         return;
-    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
-        const struct req_dir *h = requests_to(x, i, f);
+    for (struct flows_to to = flows_to(x, f); to.at < to.end; to.at++) {
+        const struct req_dir *h = requests_of(x, explain_flow_to(x, to.at));
         if (h)
             add_arrived(z, h, z->ts);
     }
@@ -141,8 +139,8 @@ static struct sizes sizes_to(struct explainer *x, const struct flow *f)
 {
     struct sizes z = {0};
 
-    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
-        struct req_dir *h = requests_to(x, i, f);
+    for (struct flows_to to = flows_to(x, f); to.at < to.end; to.at++) {
+        struct req_dir *h = requests_of(x, explain_flow_to(x, to.at));
         if (h)
             add_sizes(x, &z, h);
     }
@@ -170,10 +168,9 @@ static bool is_first_to(struct explainer *x, uint32_t flow, bool (*has)(struct e
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
 
-    for (uint32_t i = 0; i < flow; i++) {
-        if (is_to(x, i, f) && has(x, i))
+    for (struct flows_to to = flows_to(x, f); to.at < to.end && explain_flow_to(x, to.at) < flow; to.at++)
+        if (has(x, explain_flow_to(x, to.at)))
             return false;
-    }
     return true;
 }
 
@@ -262,8 +259,8 @@ static void end_mtu_before(struct explainer *x, uint32_t flow)
     struct incident *st;
     uint32_t by;
 
-    for (uint32_t i = flow; first && i < conn_counts(observer_conns(x->observer)).flows; i++) {
-        struct req_dir *h = is_to(x, i, f) ? observer_req_dir(x->observer, i) : NULL;
+    for (struct flows_to to = flows_to(x, f); first && to.at < to.end; to.at++) {
+        struct req_dir *h = observer_req_dir(x->observer, explain_flow_to(x, to.at));
         const struct sent *s = cut_message(h);
         if (s)
             add_stuck(x, &z, h, s);
@@ -407,10 +404,11 @@ static struct sizes sizes_back(struct explainer *x, const struct flow *f)
 {
     struct sizes z = {0};
 
-    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+    for (struct flows_to to = flows_to(x, f); to.at < to.end; to.at++) {
+        uint32_t i = explain_flow_to(x, to.at);
         const struct read_req *a;
         bool passed = false;
-        if (!is_to(x, i, f) || !x->notes[i])
+        if (!x->notes[i])
             continue;
         a = stuck_read(x, i, &passed);
         if (a)
@@ -429,9 +427,9 @@ static void count_back_since(struct explainer *x, struct sizes *z, const struct 
 {
     if (!is_narrowed(z))
         return;
-    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++)
-        if (is_to(x, i, f) && x->notes[i])
-            add_received(x, z, i, NULL, z->ts);
+    for (struct flows_to to = flows_to(x, f); to.at < to.end; to.at++)
+        if (x->notes[explain_flow_to(x, to.at)])
+            add_received(x, z, explain_flow_to(x, to.at), NULL, z->ts);
 }
 
 /* True if only the size distinguishes the READ responses that came from those that did not; and, if nothing at all came
@@ -448,8 +446,8 @@ static uint32_t alive_after(struct explainer *x, const struct flow *f, ns_t sinc
 {
     const struct host_seen *s = host_seen_at(x, &f->dst, f->tap);
 
-    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
-        const struct flow_notes *t = is_to(x, i, f) ? x->notes[i] : NULL;
+    for (struct flows_to to = flows_to(x, f); to.at < to.end; to.at++) {
+        const struct flow_notes *t = x->notes[explain_flow_to(x, to.at)];
         if (t && t->responses.last_ts > since + BLACK_HOLE_ALIVE)
             return t->responses.last_frame;
     }
@@ -463,10 +461,10 @@ static bool is_of_stuck_read(struct explainer *x, const struct incident *o, cons
     bool loss = o->cause == CAUSE_LOST_READ_RESPONSE || o->cause == CAUSE_PACKET_LOSS;
     bool concerned = incident_stands(o) && o->flow != FLOW_NONE && (loss || has_no_response(o));
 
-    for (uint32_t i = 0; concerned && i < conn_counts(observer_conns(x->observer)).flows; i++) {
-        bool passed, same = conn_flow_at(observer_conns(x->observer), i)->tap == f->tap &&
-                            (i == o->flow || explain_same_flow(x, i, o->flow));
-        const struct read_req *a = same && is_to(x, i, f) ? stuck_read(x, i, &passed) : NULL;
+    for (struct flows_to to = flows_to(x, f); concerned && to.at < to.end; to.at++) {
+        uint32_t i = explain_flow_to(x, to.at);
+        bool passed, same = i == o->flow || explain_same_flow(x, i, o->flow);
+        const struct read_req *a = same ? stuck_read(x, i, &passed) : NULL;
         if (a && (!loss || psn_diff(o->psn, a->psn) >= 0))
             return true;
     }
@@ -520,10 +518,13 @@ void explain_mtu(struct explainer *x)
 {
     uint32_t flows = conn_counts(observer_conns(x->observer)).flows, n = x->n;
 
+    if (!explain_hosts_index(x))
+        return;
     for (uint32_t i = 0; i < flows; i++) {
         end_mtu(x, i);
         end_mtu_before(x, i);
         end_mtu_back(x, i);
     }
     explain_holes(x, n);
+    explain_hosts_free(x);
 }

@@ -114,19 +114,22 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
 
 /* --- One function per message type ------------------------------------------------------------ */
 
-/* True if the REQ begins another connection, to which the active side gives the communication id of one that ended. A
- * retransmitted REQ may cross a REJ; it is not sent any more once the connection is being closed, but may be stamped
- * behind the DREP of its peer. */
+/* True if the REQ begins another connection, to which the active side gives the communication id of one that ended, or
+ * that it gave up. A retransmitted REQ may cross a REJ; it is not sent any more once the connection is established or
+ * being closed, but may be captured a little later: behind the RTU of its sender, or the DREP of its peer. */
 static bool begins_anew(const struct judge *j, const struct cm_packet *c)
 {
     const struct cm_exchange *s = c->s;
-    ns_t crosses = s->closed ? CROSSES_WITHIN : COPY_WITHIN, step = judge_step(j, c->p);
+    ns_t step = judge_step(j, c->p), since = c->p->frame->ts - (s->ended ? s->ended_ts : s->established_ts),
+         crosses = s->closed || !s->ended ? CROSSES_WITHIN : COPY_WITHIN;
 
     if (c->p->ttl != s->req.ttl && c->p->frame->ts - s->req.ts < COPY_WITHIN && cm_msg_same(c->m, &s->req.m))
         return false; /* a copy from the other side of a router, captured after a short connection has ended */
+    if (!s->ended && !s->established)
+        return false;
     if (s->closed && step > COPY_WITHIN)
         return true; /* the time stamps do not tell, and a REQ rarely crosses a DREP */
-    return s->ended && (s->req.m.mad.tid != c->m->mad.tid || c->p->frame->ts - s->ended_ts > crosses + step);
+    return (s->ended && s->req.m.mad.tid != c->m->mad.tid) || since > crosses + step;
 }
 
 static void take_req(struct judge *j, struct cm_packet *c)
@@ -201,6 +204,14 @@ static void take_end(struct cm_packet *c)
 {
     c->s->ended = true;
     c->s->ended_ts = c->p->frame->ts;
+}
+
+static void take_rtu(struct cm_packet *c)
+{
+    if (!c->from_active || !c->s->rep.copies)
+        return;
+    c->s->established = true;
+    c->s->established_ts = c->p->frame->ts;
 }
 
 /* A DREQ or DREP: its sender sends no further requests. */
@@ -367,7 +378,7 @@ static void take(struct judge *j, struct cm_packet *c)
         take_rej(j, c);
         break;
     case CM_RTU:
-        c->s->established |= c->from_active && c->s->rep.copies;
+        take_rtu(c);
         break;
     case CM_DREQ:
         take_dreq(j, c);

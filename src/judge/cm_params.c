@@ -1,6 +1,8 @@
 /* layer 3 (judge): packets of a connection compared with the parameters in its CM messages. */
 #include "src/judge/judge_impl.h"
 
+#include <stdlib.h>
+
 static void check_first_psn(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
     const struct flow *c = &j->flow[flow];
@@ -76,19 +78,83 @@ bool judge_cm_response(struct judge *j, const struct judged *a, struct found *f)
     return true;
 }
 
+/* --- Flows with requests, by where they come from --------------------------------------------- */
+
+struct asker {
+    struct conn_addr src, dst;
+    uint32_t tap, flow;
+};
+struct askers {
+    struct asker *of;
+    uint32_t n;
+    uint64_t tries; /* so many more are compared with other flows */
+};
+#define ASKER_TRIES 256 /* for each flow there is */
+
+static int by_asker(const void *a, const void *b)
+{
+    const struct asker *x = a, *y = b;
+    int d = memcmp(&x->src, &y->src, sizeof x->src);
+
+    d = d ? d : (x->tap > y->tap) - (x->tap < y->tap);
+    d = d ? d : memcmp(&x->dst, &y->dst, sizeof x->dst);
+    return d ? d : (x->flow > y->flow) - (x->flow < y->flow);
+}
+
+static struct askers askers_of(const struct judge *j)
+{
+    uint32_t n = conn_counts(j->conns).flows;
+    struct askers a = {.of = calloc(n + (size_t)1, sizeof *a.of), .tries = ASKER_TRIES * (n + UINT64_C(1))};
+
+    for (uint32_t i = 0; a.of && i < n; i++) {
+        if (!j->flows[i].dir || !j->flows[i].dir->have_next)
+            continue;
+        a.of[a.n].tap = j->flow[i].tap;
+        a.of[a.n].flow = i;
+        memcpy(&a.of[a.n].src, &j->flow[i].src, sizeof a.of->src);
+        memcpy(&a.of[a.n++].dst, &j->flow[i].dst, sizeof a.of->dst);
+    }
+    if (a.n)
+        qsort(a.of, a.n, sizeof *a.of, by_asker);
+    return a;
+}
+
+/* The first of them at `tap` from `src`, to `dst` (NULL: to anybody), or what is behind it. */
+static uint32_t askers_from(const struct askers *a, uint32_t tap, const struct conn_addr *src,
+                            const struct conn_addr *dst)
+{
+    uint32_t low = 0, high = a->n;
+    struct asker key = {.tap = tap};
+
+    memcpy(&key.src, src, sizeof *src);
+    if (dst)
+        memcpy(&key.dst, dst, sizeof *dst);
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (by_asker(&a->of[mid], &key) < 0)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
 /* Flow `flow` has packets for a queue pair without a known connection. If a connection between the same hosts
- * skipped their first PSN at that time, they belong to that connection and have a wrong queue pair number. */
-static void check_wrong_qpn(struct judge *j, uint32_t flow, const struct jflow *f)
+ * skipped their first PSN at that time, they belong to that connection and have a wrong queue pair number. Nothing is
+ * said if too many connections have to be compared. */
+static void check_wrong_qpn(struct judge *j, uint32_t flow, const struct jflow *f, struct askers *a)
 {
     const struct flow *c = &j->flow[flow];
-    uint32_t n = conn_counts(j->conns).flows, hole;
+    uint32_t hole;
 
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t at = askers_from(a, c->tap, &c->src, &c->dst); at < a->n && a->tries; at++, a->tries--) {
+        uint32_t i = a->of[at].flow;
         const struct flow *o = &j->flow[i];
         const struct req_dir *h = j->flows[i].dir;
         struct found g = found_of(RULE_CM_07, i);
-        bool same_direction = o->tap == c->tap && conn_addr_eq(&o->src, &c->src) && conn_addr_eq(&o->dst, &c->dst);
-        if (i == flow || o->paired_by != PAIR_CM || !h || !same_direction)
+        if (o->tap != c->tap || !conn_addr_eq(&o->src, &c->src) || !conn_addr_eq(&o->dst, &c->dst))
+            return;
+        if (i == flow || o->paired_by != PAIR_CM)
             continue;
         if (!req_dir_was_hole(h, f->dir->start, &hole) || f->first_frame >= hole)
             continue;
@@ -108,13 +174,18 @@ static void check_wrong_qpn(struct judge *j, uint32_t flow, const struct jflow *
 void judge_wrong_qpns(struct judge *j)
 {
     uint32_t n = conn_counts(j->conns).flows;
+    struct askers a = {0};
 
     for (uint32_t i = 0; i < n && j->o.complete && judge_wants(j, RULE_CM_07); i++) {
         const struct jflow *f = &j->flows[i];
         judge_share_flow(j, PHASE_QPNS, i);
-        if (f->dir && f->dir->have_next && f->packets < 16 && j->flow[i].peer == FLOW_NONE)
-            check_wrong_qpn(j, i, f);
+        if (!f->dir || !f->dir->have_next || f->packets >= 16 || j->flow[i].peer != FLOW_NONE)
+            continue;
+        if (!a.of)
+            a = askers_of(j);
+        check_wrong_qpn(j, i, f, &a);
     }
+    free(a.of);
 }
 
 /* --- Flows that belong to another connection -------------------------------------------------- */
@@ -287,17 +358,22 @@ static void report_wrong_flow(struct judge *j, uint32_t flow, uint32_t of)
     judge_found(j, NULL, g);
 }
 
-/* Responses in `flow`, whose requests are not known: those that have their PSNs. */
-static void check_orphan(struct judge *j, uint32_t flow, const struct flow_fact *r)
+/* Responses in `flow`, whose requests are not known: those that have their PSNs. Nothing is said if too many flows of
+ * that host have to be compared. */
+static void check_orphan(struct judge *j, uint32_t flow, const struct flow_fact *r, struct askers *a)
 {
     const struct flow *c = &j->flow[flow];
-    uint32_t found = FLOW_NONE, n = conn_counts(j->conns).flows;
+    uint32_t found = FLOW_NONE;
 
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t at = askers_from(a, c->tap, &c->dst, NULL); at < a->n; at++) {
+        uint32_t i = a->of[at].flow;
         const struct flow *q = &j->flow[i];
         struct flow_fact of;
         if (q->tap != c->tap || !conn_addr_eq(&q->src, &c->dst))
-            continue;
+            break;
+        if (!a->tries)
+            return;
+        a->tries--;
         judge_psn_fact(j, i, &of);
         if (!judge_may_answer(r, &of))
             continue;
@@ -312,6 +388,7 @@ static void check_orphan(struct judge *j, uint32_t flow, const struct flow_fact 
 void judge_wrong_flows(struct judge *j)
 {
     uint32_t n = conn_counts(j->conns).flows;
+    struct askers a = {0};
 
     for (uint32_t i = 0; i < n && !conn_counts(j->conns).evicted; i++) {
         const struct jflow *f = &j->flows[i];
@@ -323,9 +400,12 @@ void judge_wrong_flows(struct judge *j)
         if (f->dir && f->dir->have_next && f->dir->service == SVC_RC && j->have_cm && !c->have_sqpn)
             check_first_qpn(j, i, f);
         judge_psn_fact(j, i, &r);
+        if (r.orphan && !a.of)
+            a = askers_of(j);
         if (r.orphan)
-            check_orphan(j, i, &r);
+            check_orphan(j, i, &r, &a);
     }
+    free(a.of);
 }
 
 /* --- The P_Key and the service that the REQ names --------------------------------------------- */

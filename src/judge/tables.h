@@ -42,6 +42,7 @@ struct cm_exchange {
     struct cm_copies dreq[2]; /* [0] of the passive side, [1] of the active side */
     bool drep[2];             /* by side: it sent a DREP, or ignores the DREQ of its peer */
     bool established;         /* a REP was seen, and then an RTU */
+    ns_t established_ts;      /* with `established`: the latest RTU */
     bool ended;               /* a REJ, DREQ or DREP was seen */
     bool closed;              /* a DREQ or DREP was seen */
     ns_t ended_ts;            /* with `ended`: the latest of them */

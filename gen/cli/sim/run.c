@@ -67,6 +67,25 @@ static void progress(void *user)
     fprintf(stderr, "\r%3u.%u %%", p / 10, p % 10);
 }
 
+/* True if a capture is written to standard output. */
+static bool writes_stdout(const struct sim_job *job)
+{
+    for (unsigned i = 0; i < job->n_files; i++)
+        if (strcmp(job->files[i].path, "-") == 0)
+            return true;
+    return false;
+}
+
+int sim_show(const struct sim_job *job, struct buf *b)
+{
+    if (!writes_stdout(job))
+        return cli_show(b);
+    bool good = !b->err && cli_flush(b, STDERR_FILENO);
+
+    buf_free(b);
+    return good ? 0 : EXIT_BAD;
+}
+
 static bool all_good(const struct traffic_result *r)
 {
     return !r->failed && !r->recv_failed && !r->mismatches && !r->conn_failed && !r->gave_up;
@@ -91,7 +110,7 @@ static int report(struct sim_job *job, struct sim *s, struct sim_traffic *t, str
 
     if (!report_file_alone(&job->json) && !report_file_alone(&job->truth)) {
         report_text(&b, job, s, sim_traffic_flows(t));
-        status = cli_show(&b);
+        status = sim_show(job, &b);
     }
     if (job->json.wanted && status == 0) {
         b = (struct buf){0};
@@ -220,7 +239,7 @@ static int run_scenario(struct sim_job *job, const char *text)
     }
     o.sim = job->sim;
     r = script_run(job->scenario, text, &o, &out);
-    cli_flush(&out, r == SCRIPT_OK ? STDOUT_FILENO : STDERR_FILENO);
+    cli_flush(&out, r == SCRIPT_OK && !writes_stdout(job) ? STDOUT_FILENO : STDERR_FILENO);
     buf_free(&out);
     status = sim_close_taps(sets);
     if (status || r == SCRIPT_BAD)

@@ -78,6 +78,9 @@ int sim_scenario(struct sim_job *job);
 int sim_open_taps(struct sim_job *job, struct tap_set sets[TAP_PLACES]);
 /* Say what went wrong with a capture: EXIT_BAD. */
 int sim_cap_failed(const struct cap_error *e);
+/* Print the results: to standard output, or to standard error if a capture is written there. Frees `b`. 0 or the exit
+ * status. */
+int sim_show(const struct sim_job *job, struct buf *b);
 /* Close the captures. 0 or the exit status. */
 int sim_close_taps(struct tap_set sets[TAP_PLACES]);
 /* Write the truth to the file of --truth. 0, or the exit status after a message. */

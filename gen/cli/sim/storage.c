@@ -112,7 +112,7 @@ static void run(struct play *p, ns_t limit)
             ;
 }
 
-static int report(struct play *p)
+static int report(const struct sim_job *job, struct play *p)
 {
     static const char *const who[NET_HOSTS] = {"the requester", "the responder"};
     int status = EXIT_OK;
@@ -125,7 +125,7 @@ static int report(struct play *p)
         if (storage_status(&p->end[h]) != EXIT_OK)
             status = EXIT_FOUND;
     }
-    if (cli_show(&b) != 0)
+    if (sim_show(job, &b) != 0)
         status = EXIT_BAD;
     return sim_idle(&p->sim, who, specs_print, NULL) && status == EXIT_OK ? EXIT_FOUND : status;
 }
@@ -139,7 +139,7 @@ static int play(struct sim_job *job, struct play *p)
     if (status == 0) {
         p->sim.app = app;
         run(p, job->traffic.time_limit ? job->traffic.time_limit : TIME_LIMIT);
-        status = report(p);
+        status = report(job, p);
     }
     for (unsigned h = 0; h < NET_HOSTS && err == 0; h++)
         storage_close(&p->end[h]);

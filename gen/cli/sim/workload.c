@@ -161,7 +161,7 @@ static int report(struct sim_job *job, const struct workload *w, struct gathered
     if (!report_file_alone(&job->json) && !report_file_alone(&job->truth)) {
         workload_text(&b, w);
         remarks(&b, job);
-        status = cli_show(&b);
+        status = sim_show(job, &b);
     }
     if (job->json.wanted && status == 0) {
         b = (struct buf){0};

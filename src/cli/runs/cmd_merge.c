@@ -3,6 +3,7 @@
 #include "src/scan/run.h"
 #include "src/scan/scan.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -56,6 +57,18 @@ int merge_run(const char *name, char *const *options, size_t n, const char *run)
     return status;
 }
 
+/* Whether a file of the run, of whose digest `e` is the end, is scanned. */
+static const char *state_of(const char *shard, const char *digest, const struct digest_end *e)
+{
+    struct stat st;
+
+    if (stat(shard, &st) < 0 && errno == ENOENT)
+        return "gone";
+    if (e->error.err)
+        return "torn";
+    return scan_is_done(shard, digest) ? "yes" : "old";
+}
+
 /* "      33280   37018012  22.8  yes  a.pcapng" */
 static void put_shard(struct buf *b, const char *folder, size_t i, const char *shard)
 {
@@ -66,7 +79,7 @@ static void put_shard(struct buf *b, const char *folder, size_t i, const char *s
 
     run_digest(folder, i, &path);
     if (digest_end_read(&e, buf_str(&path)) == 0) {
-        state = e.error.err ? "torn" : scan_is_done(shard, buf_str(&path)) ? "yes" : "old";
+        state = state_of(shard, buf_str(&path), &e);
         stat(buf_str(&path), &st);
     }
     buf_printf(b, "%10llu %15llu %15.1f  %-7s  %s\n", (unsigned long long)e.info.frames, (unsigned long long)e.size,

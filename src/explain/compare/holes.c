@@ -19,17 +19,10 @@ static bool is_of_requests(const struct incident *st)
     return said == SENTENCE_BLACK_HOLE || said == SENTENCE_BLACK_HOLE_SINCE || said == SENTENCE_BLACK_HOLE_BEFORE;
 }
 
-/* True if both are about the same packets, seen or missed at two taps. */
-static bool is_same_hole(const struct incident *a, const struct incident *b)
+/* True if both are about packets to the same host, requests or responses. */
+static bool is_about_same(const struct incident *a, const struct incident *b)
 {
-    bool both = a->cause == CAUSE_MTU_BLACK_HOLE && b->cause == CAUSE_MTU_BLACK_HOLE;
-
-    return both && a->tap != b->tap && conn_addr_eq(&a->dst, &b->dst) && is_of_requests(a) == is_of_requests(b);
-}
-
-static bool is_to(struct explainer *x, uint32_t flow, const struct conn_addr *dst)
-{
-    return conn_addr_eq(&conn_flow_at(observer_conns(x->observer), flow)->dst, dst);
+    return conn_addr_eq(&a->dst, &b->dst) && is_of_requests(a) == is_of_requests(b);
 }
 
 /* Whether the tap of another flow of the same requests as `flow` saw what is lost of them. */
@@ -38,9 +31,9 @@ static bool is_seen(struct explainer *x, const struct incident *st, uint32_t tap
     struct conn_table *conns = observer_conns(x->observer);
     uint32_t psn;
 
-    for (uint32_t i = 0; i < conn_counts(conns).flows; i++) {
-        bool own = conn_flow_at(conns, i)->tap == st->tap && is_to(x, i, &st->dst) &&
-                   (is_of_requests(st) ? mtu_lacks_request : mtu_lacks_response)(x, i, &psn);
+    for (struct flows_to to = explain_flows_to(x, &st->dst, st->tap); to.at < to.end; to.at++) {
+        uint32_t i = explain_flow_to(x, to.at);
+        bool own = (is_of_requests(st) ? mtu_lacks_request : mtu_lacks_response)(x, i, &psn);
         for (uint32_t k = own ? conn_flow_alike(conns, i, 0) : FLOW_NONE; k != FLOW_NONE;
              k = conn_flow_alike(conns, i, k + 1)) {
             struct req_dir *h = observer_req_dir(x->observer, k);
@@ -67,10 +60,10 @@ static unsigned taps_of(struct explainer *x, const struct incident *st, struct h
     struct conn_table *conns = observer_conns(x->observer);
     unsigned n = 0, k;
 
-    for (uint32_t i = 0; i < conn_counts(conns).flows; i++) {
-        uint32_t tap = conn_flow_at(conns, i)->tap;
+    for (struct flows_to to = explain_flows_to(x, &st->dst, FLOWS_OF_ALL_TAPS); to.at < to.end; to.at++) {
+        uint32_t i = explain_flow_to(x, to.at), tap = conn_flow_at(conns, i)->tap;
         ns_t trip = x->notes[i] ? x->notes[i]->responses.least_trip : -1, way = is_of_requests(st) ? -trip : trip;
-        if (trip < 0 || !is_to(x, i, &st->dst))
+        if (trip < 0)
             continue;
         for (k = 0; k < n && taps[k].tap != tap;)
             k++;
@@ -104,16 +97,48 @@ static void place(struct explainer *x, struct incident *st)
         incident_add(st, SAY(HOLE_BETWEEN, .tap = st->passed, .m = st->missed));
 }
 
+/* Number `i` of the incidents, in the order of by_packets(). */
+struct hole {
+    const struct incident *st;
+    uint32_t i;
+};
+
+static int by_packets(const void *a, const void *b)
+{
+    const struct hole *p = a, *q = b;
+    int d = memcmp(&p->st->dst, &q->st->dst, sizeof p->st->dst);
+
+    d = d ? d : (int)is_of_requests(p->st) - (int)is_of_requests(q->st);
+    return d ? d : (p->i > q->i) - (p->i < q->i);
+}
+
+/* Merge those of other taps into `first`. What follows it with other packets is about another hole. */
+static void merge(struct explainer *x, const struct hole *first, const struct hole *end)
+{
+    for (const struct hole *o = first + 1; o < end && is_about_same(first->st, o->st); o++) {
+        struct incident *st = &x->incidents[o->i];
+        if (st->tap == first->st->tap)
+            continue;
+        st->merged = true;
+        st->merged_here = st->conn == first->st->conn;
+    }
+}
+
 void explain_holes(struct explainer *x, uint32_t from)
 {
-    for (uint32_t i = from; i < x->n; i++) {
-        struct incident *st = &x->incidents[i];
-        for (uint32_t k = i + 1; k < x->n && !st->merged; k++)
-            if (is_same_hole(st, &x->incidents[k])) {
-                x->incidents[k].merged = true;
-                x->incidents[k].merged_here = x->incidents[k].conn == st->conn;
-            }
-        if (!st->merged && st->cause == CAUSE_MTU_BLACK_HOLE)
-            place(x, st);
-    }
+    struct hole *holes = calloc(x->n - from + (size_t)1, sizeof *holes);
+    uint32_t n = 0;
+
+    for (uint32_t i = from; holes && i < x->n; i++)
+        if (x->incidents[i].cause == CAUSE_MTU_BLACK_HOLE)
+            holes[n++] = (struct hole){&x->incidents[i], i};
+    if (n)
+        qsort(holes, n, sizeof *holes, by_packets);
+    for (uint32_t i = 0; i < n; i++)
+        if (!holes[i].st->merged)
+            merge(x, &holes[i], holes + n);
+    for (uint32_t i = 0; i < n; i++)
+        if (!holes[i].st->merged)
+            place(x, &x->incidents[holes[i].i]);
+    free(holes);
 }

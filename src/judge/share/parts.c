@@ -71,8 +71,11 @@ static int by_end(const void *x, const void *y)
     return a->tap != b->tap ? (a->tap < b->tap ? -1 : 1) : memcmp(&a->src, &b->src, sizeof a->src);
 }
 
-/* Whether responses of part `i`, without requests, may answer some of the `n` flows of another one. */
-static bool answers_others(const struct share *s, uint32_t i, const struct asking *asking, size_t n)
+#define ANSWER_TRIES 256 /* flows with requests of the same host that are compared, for each flow there is */
+
+/* Whether responses of part `i`, without requests, may answer some of the `n` flows of another one. *tries: so many
+ * more are compared; where these do not suffice, they may. */
+static bool answers_others(const struct share *s, uint32_t i, const struct asking *asking, size_t n, uint64_t *tries)
 {
     for (uint32_t k = 0; k < s->part[i].n_facts; k++) {
         const struct flow_fact *r = &s->part[i].facts[k];
@@ -85,7 +88,7 @@ static bool answers_others(const struct share *s, uint32_t i, const struct askin
             high = by_end(&asking[mid], &key) < 0 ? high : mid;
         }
         for (; r->orphan && low < n && by_end(&asking[low], &key) == 0; low++)
-            if (asking[low].part != i && judge_may_answer(r, asking[low].f))
+            if (!(*tries)-- || (asking[low].part != i && judge_may_answer(r, asking[low].f)))
                 return true;
     }
     return false;
@@ -96,11 +99,13 @@ static bool are_answers_shared(const struct share *s)
 {
     size_t n = 0;
     struct asking *asking;
+    uint64_t tries;
     bool are = false;
 
     for (uint32_t i = 0; i < s->n_parts; i++)
         n += s->part[i].n_facts;
     asking = malloc((n + 1) * sizeof *asking);
+    tries = ANSWER_TRIES * (n + UINT64_C(1));
     n = 0;
     for (uint32_t i = 0; i < s->n_parts && asking; i++)
         for (uint32_t k = 0; k < s->part[i].n_facts; k++)
@@ -109,7 +114,7 @@ static bool are_answers_shared(const struct share *s)
     if (n)
         qsort(asking, n, sizeof *asking, by_end);
     for (uint32_t i = 0; i < s->n_parts && asking && !are; i++)
-        are = answers_others(s, i, asking, n);
+        are = answers_others(s, i, asking, n, &tries);
     free(asking);
     return are || !asking;
 }
