@@ -156,8 +156,9 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
     const struct meter_row *m = meter_row_of(job->meter, flow);
     struct request_account r = {.conn = (uint32_t)m->conn, .number = w->id, .start = w->start};
     struct buf tap = {0}, from = {0};
+    bool known;
 
-    r.end = request_parts_over(job->parts, w, flow, r.states);
+    r.end = request_account_over(job->parts, job->meter, w, flow, r.states, &known);
     if (!r.conn || (job->t.conn && job->t.conn != r.conn))
         return;
     conn_tap_put(&tap, job->t.files, (uint32_t)(m->file << 16 | m->iface));

@@ -185,9 +185,9 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
 {
     struct job *job = user;
     struct wqe_row q = {.w = w, .row = meter_row_of(job->found.meter, flow)};
-    ns_t states[TIME_STATES], end = request_parts_over(job->found.parts, w, flow, states);
+    ns_t states[TIME_STATES];
 
-    q.accounted = request_parts_known(job->t.observer, flow, states, end - w->start);
+    request_account_over(job->found.parts, job->found.meter, w, flow, states, &q.accounted);
     q.lost = states_lost(states);
     if (!is_asked_for(job, q.row->conn))
         return;

@@ -246,8 +246,7 @@ static void on_over(void *user, const struct wqe *w, uint32_t flow)
 
     if (!is_part(job) && !is_selected(job, w->id, r.row->conn))
         return;
-    r.length = request_parts_over(job->parts, w, flow, r.states) - w->start;
-    r.accounted = request_parts_known(job->t.observer, flow, r.states, r.length);
+    r.length = request_account_over(job->parts, job->meter, w, flow, r.states, &r.accounted) - w->start;
     if (is_part(job))
         ops_part_over(&job->part, job->t.share, &r, job->meter);
     else

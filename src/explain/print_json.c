@@ -1,4 +1,5 @@
 /* layer 3 (explain): output as JSON, and the cells of an incident that views and exports take. */
+#include "src/account/streams.h"
 #include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
 
@@ -182,6 +183,50 @@ static void row_json(struct buf *b, const struct explain_opts *o, const struct t
     buf_free(&to);
 }
 
+static void put_port(struct buf *b, const struct iwarp_conn *c, enum iwarp_side side)
+{
+    struct conn_addr a = {.network = c->network};
+
+    memcpy(a.b, c->addr[side], sizeof a.b);
+    conn_addr_put(b, &a);
+    buf_printf(b, " port %u", c->port[side]);
+}
+
+/* What one end of an iWARP connection sends. */
+static void stream_json(struct buf *b, const struct explain_opts *o, const struct iwarp_conn *c, enum iwarp_side side)
+{
+    struct buf tap = {0}, from = {0}, to = {0};
+    struct account a = {.conn = c->number, .first = c->first, .last = c->last > c->first ? c->last : c->first};
+
+    stream_account(c, side, a.states);
+    conn_tap_put(&tap, o->files, c->tap);
+    put_port(&from, c, side);
+    put_port(&to, c, iwarp_other(side));
+    a.tap = buf_str(&tap);
+    a.from = buf_str(&from);
+    a.to = buf_str(&to);
+    account_json(b, &a);
+    buf_free(&tap);
+    buf_free(&from);
+    buf_free(&to);
+}
+
+/* Behind `n` accounts. */
+static void streams_json(const struct explainer *x, const struct explain_opts *o, uint32_t n, struct buf *b)
+{
+    const struct iwarp *w = observer_iwarp(x->observer);
+    const struct iwarp_conn *c;
+
+    for (uint32_t i = 0; (c = iwarp_at(w, i)) != NULL; i++)
+        for (unsigned side = 0; side < IWARP_SIDES && (n < o->accounts || !o->accounts); side++) {
+            if (o->conn && c->number != o->conn)
+                continue;
+            buf_puts(b, n++ ? ",\n" : "\n");
+            stream_json(b, o, c, (enum iwarp_side)side);
+            flush(o, b);
+        }
+}
+
 static void accounts_json(const struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     uint32_t n = 0;
@@ -194,6 +239,7 @@ static void accounts_json(const struct explainer *x, const struct explain_opts *
         row_json(b, o, r);
         flush(o, b);
     }
+    streams_json(x, o, n, b);
 }
 
 /* The selected incidents, worst first, and their number; --top limits how many of them are written. */

@@ -40,6 +40,15 @@ static inline enum iwarp_side iwarp_other(enum iwarp_side side)
 /* How a connection was recognised. */
 enum iwarp_how { IWARP_BY_START, IWARP_BY_FPDUS };
 
+/* Where the time went that a direction lost: from a lost segment (or the one that came in its place) to the ACK of its
+ * retransmission, each nanosecond once. */
+enum iwarp_time {
+    IWARP_TIME_DUPS,   /* until the retransmission, which duplicate ACKs asked for */
+    IWARP_TIME_TIMER,  /* until the retransmission, without duplicate ACKs */
+    IWARP_TIME_RESEND, /* from the retransmission to its ACK */
+    IWARP_TIMES
+};
+
 /* What one end sent. */
 struct iwarp_sent {
     bool have_start;         /* its MPA request or reply was seen */
@@ -54,6 +63,7 @@ struct iwarp_sent {
     uint64_t fpdus, payload; /* and bytes of payload in them */
     uint64_t bad_crc;
     uint64_t ops[RDMAP_OPCODES];      /* messages by opcode, without READ responses */
+    ns_t lost[IWARP_TIMES];           /* of losses that are over */
     bool terminated;                  /* it sent a Terminate */
     struct rdmap_terminate terminate; /* with `terminated` */
     uint64_t terminate_frame;
@@ -165,14 +175,16 @@ struct iwarp_repair {
     const struct iwarp_conn *conn;
     enum iwarp_side side; /* who sent the segment */
     enum iwarp_repaired kind;
-    uint32_t segments; /* retransmitted in a row, from 1 */
-    uint32_t dups;     /* duplicate ACKs before the first retransmission */
-    uint64_t lost;     /* frame of the first copy; 0: not captured */
-    uint64_t instead;  /* frame of the later one that came first; 0: none */
-    uint64_t again;    /* frame of the retransmission, or of the duplicate */
-    uint64_t ack;      /* frame of the ACK that ended it; 0: none was captured */
-    ns_t start;        /* of the first copy, or of the segment that came instead */
-    ns_t sent, end;    /* of the retransmission; of the ACK, or else likewise */
+    uint32_t seq, end_seq; /* of the segment; of a loss up to the end of the last one that was retransmitted in a row */
+    uint32_t segments;     /* retransmitted in a row, from 1 */
+    uint32_t dups;         /* duplicate ACKs before the first retransmission */
+    uint64_t lost;         /* frame of the first copy; 0: not captured */
+    uint64_t instead;      /* frame of the later one that came first; 0: none */
+    uint64_t again;        /* frame of the retransmission, or of the duplicate */
+    uint64_t ack;          /* frame of the ACK that ended it; 0: none was captured */
+    ns_t start;            /* of the first copy, or of the segment that came instead */
+    ns_t from;             /* likewise, or the end of an earlier loss of the direction, if that is later */
+    ns_t sent, end;        /* of the retransmission; of the ACK, or else likewise */
 };
 
 struct iwarp_sub {
@@ -212,6 +224,12 @@ bool iwarp_has(const struct iwarp *w);
 /* Connections so far; number `i` of those kept, NULL behind the last one. */
 uint32_t iwarp_count(const struct iwarp *w);
 const struct iwarp_conn *iwarp_at(const struct iwarp *w, uint32_t i);
+
+/* What the direction that `side` sends lost, losses that are not over included: of all of its time; in [from, to), as
+ * far as the latest IWARP_LOSSES tell. */
+#define IWARP_LOSSES 64
+void iwarp_lost(const struct iwarp_conn *c, enum iwarp_side side, ns_t lost[IWARP_TIMES]);
+void iwarp_lost_between(const struct iwarp_conn *c, enum iwarp_side side, ns_t from, ns_t to, ns_t lost[IWARP_TIMES]);
 
 /* "SEND", "RDMA READ", "FetchAdd". */
 const char *iwarp_op_str(const struct iwarp_op *op);

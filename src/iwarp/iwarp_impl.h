@@ -53,6 +53,12 @@ struct repairs {
     uint32_t end;  /* with `open`: the sequence number that is to be acknowledged */
     bool open;     /* `repair` waits for its ACK */
     struct iwarp_repair repair;
+    ns_t until; /* end of the losses that are over */
+    struct lost_span {
+        ns_t from, sent, to; /* as in struct iwarp_repair */
+        bool dups;
+    } loss[IWARP_LOSSES]; /* those that are over: loss[i % IWARP_LOSSES] */
+    uint32_t n_losses;
 };
 
 /* One direction. */

@@ -56,12 +56,14 @@ static void begin(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, con
     }
     if (!r->open) {
         r->repair = *found;
+        r->repair.from = !r->n_losses || found->start > r->until ? found->start : r->until;
         r->end = end;
     } else {
         r->repair.segments++;
         r->repair.sent = r->repair.end = found->sent;
         r->end = seq_diff(end, r->end) > 0 ? end : r->end;
     }
+    r->repair.end_seq = r->end;
     r->open = true;
 }
 
@@ -102,6 +104,8 @@ void repairs_segment(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, 
     struct side *s = &t->side[side];
     struct iwarp_repair found = {.conn = &t->c,
                                  .side = side,
+                                 .seq = g->seq,
+                                 .end_seq = g->seq + g->len,
                                  .segments = 1,
                                  .dups = s->repairs.dups,
                                  .again = g->frame,
@@ -118,6 +122,39 @@ void repairs_segment(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, 
     s->repairs.sent[s->repairs.at++ % SENT_SEGMENTS] = (struct sent_segment){g->seq, g->len, id, g->frame, g->ts};
 }
 
+/* --- Lost time -------------------------------------------------------------------------------- */
+
+static struct lost_span span_of(const struct iwarp_repair *r)
+{
+    ns_t end = r->end > r->from ? r->end : r->from, sent = r->sent > r->from ? r->sent : r->from;
+
+    return (struct lost_span){r->from, sent < end ? sent : end, end, r->dups > 0};
+}
+
+/* What [from, to) has of [a, b). */
+static ns_t part_of(ns_t a, ns_t b, ns_t from, ns_t to)
+{
+    a = a > from ? a : from;
+    b = b < to ? b : to;
+    return b > a ? b - a : 0;
+}
+
+static void add_span(const struct lost_span *s, ns_t from, ns_t to, ns_t lost[IWARP_TIMES])
+{
+    lost[s->dups ? IWARP_TIME_DUPS : IWARP_TIME_TIMER] += part_of(s->from, s->sent, from, to);
+    lost[IWARP_TIME_RESEND] += part_of(s->sent, s->to, from, to);
+}
+
+/* The loss that waited for its ACK is over. */
+static void note_loss(struct repairs *r, struct iwarp_sent *sent)
+{
+    const struct lost_span s = span_of(&r->repair);
+
+    r->loss[r->n_losses++ % IWARP_LOSSES] = s;
+    r->until = s.to;
+    add_span(&s, s.from, s.to, sent->lost);
+}
+
 void repairs_ack(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, uint32_t ack, bool bare)
 {
     struct repairs *r = &t->side[side].repairs;
@@ -132,7 +169,31 @@ void repairs_ack(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, uint
     r->open = false;
     r->repair.ack = w->p->frame->number;
     r->repair.end = w->p->frame->ts;
+    note_loss(r, &t->c.sent[side]);
     iwarp_repair_over(w, &r->repair);
+}
+
+void iwarp_lost(const struct iwarp_conn *c, enum iwarp_side side, ns_t lost[IWARP_TIMES])
+{
+    const struct repairs *r = &((const struct tcp_conn *)c)->side[side].repairs;
+    const struct lost_span open = span_of(&r->repair);
+
+    memcpy(lost, c->sent[side].lost, sizeof c->sent[side].lost);
+    if (r->open)
+        add_span(&open, open.from, open.to, lost);
+}
+
+void iwarp_lost_between(const struct iwarp_conn *c, enum iwarp_side side, ns_t from, ns_t to, ns_t lost[IWARP_TIMES])
+{
+    const struct repairs *r = &((const struct tcp_conn *)c)->side[side].repairs;
+    const struct lost_span open = span_of(&r->repair);
+    uint32_t n = min_u32(r->n_losses, IWARP_LOSSES);
+
+    memset(lost, 0, IWARP_TIMES * sizeof *lost);
+    for (uint32_t i = 0; i < n; i++)
+        add_span(&r->loss[i], from, to, lost);
+    if (r->open)
+        add_span(&open, from, to, lost);
 }
 
 bool repairs_open(const struct tcp_conn *t, enum iwarp_side side, struct iwarp_repair *r)

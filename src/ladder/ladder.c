@@ -63,7 +63,11 @@ static void rung_keep(struct ladder *l, const struct rung *r)
         l->rungs = grown;
         l->cap = cap;
     }
-    l->rungs[l->n++] = *r;
+    uint32_t at = l->n++; /* that a TCP segment was sent again is known late */
+    while (at > 0 && r->later && l->rungs[at - 1].ts > r->ts)
+        at--;
+    memmove(l->rungs + at + 1, l->rungs + at, (l->n - 1 - at) * sizeof *l->rungs);
+    l->rungs[at] = *r;
 }
 
 /* True if the packet is a request seen before; of a packet with a bad ICRC, as far as its headers can be trusted. */

@@ -28,6 +28,7 @@ struct rung {
     uint32_t msn;            /* of an untagged message; 0: none */
     bool initiator, bad_crc; /* initiator: who sent it */
     bool terminates;         /* `terminate` is filled */
+    ns_t later;              /* of a TCP segment that was sent again: since the first copy, or the gap */
     struct rdmap_terminate terminate;
 };
 

@@ -7,8 +7,9 @@
 #include "src/conn/packet.h"
 #include "src/ladder/ladder_impl.h"
 
-/* What a rung shows: MPA messages, an FPDU that could not be read, else its opcode. */
-enum shown { SHOWN_REQUEST = RDMAP_OPCODES, SHOWN_REPLY, SHOWN_REJECTED, SHOWN_OTHER };
+/* What a rung shows: MPA messages, an FPDU that could not be read, a TCP segment that was sent again, else its opcode.
+ */
+enum shown { SHOWN_REQUEST = RDMAP_OPCODES, SHOWN_REPLY, SHOWN_REJECTED, SHOWN_OTHER, SHOWN_AGAIN };
 
 static uint8_t shown_of(const struct iwarp_unit *u)
 {
@@ -51,6 +52,43 @@ static void on_fpdu(void *user, const struct pkt *p, const struct iwarp_unit *u)
     ladder_keep(user, &r);
 }
 
+/* A TCP segment that was lost and sent again. */
+static struct rung rung_again(const struct iwarp_repair *r)
+{
+    const struct iwarp_conn *c = r->conn;
+    struct rung g = {.ts = r->sent,
+                     .frame = r->again <= UINT32_MAX ? (uint32_t)r->again : 0,
+                     .psn = r->end_seq & PSN_MASK,
+                     .icrc = r->end_seq,
+                     .tap = c->tap,
+                     .opcode = SHOWN_AGAIN,
+                     .again = true,
+                     .flow = FLOW_NONE,
+                     .stream = c->number,
+                     .qpn = c->port[r->side],
+                     .dqpn = c->port[!r->side],
+                     .initiator = r->side == IWARP_INITIATOR,
+                     .later = r->sent - r->start};
+
+    g.src.network = g.dst.network = c->network;
+    memcpy(g.src.b, c->addr[r->side], sizeof g.src.b);
+    memcpy(g.dst.b, c->addr[!r->side], sizeof g.dst.b);
+    return g;
+}
+
+static bool is_loss(const struct iwarp_repair *r)
+{
+    return r->kind == IWARP_LOST_BEFORE || r->kind == IWARP_LOST_AFTER;
+}
+
+static void on_repaired(void *user, const struct iwarp_repair *r)
+{
+    const struct rung g = rung_again(r);
+
+    if (is_loss(r))
+        ladder_keep(user, &g);
+}
+
 /* --- FPDUs kept with their packets ------------------------------------------------------------ */
 
 static void on_unit(void *user, const struct pkt *p, const struct iwarp_unit *u)
@@ -60,9 +98,17 @@ static void on_unit(void *user, const struct pkt *p, const struct iwarp_unit *u)
     buf_mem(user, &r, sizeof r);
 }
 
+static void on_unit_again(void *user, const struct iwarp_repair *r)
+{
+    const struct rung g = rung_again(r);
+
+    if (is_loss(r))
+        buf_mem(user, &g, sizeof g);
+}
+
 bool ladder_units(struct observer *o, struct buf *b)
 {
-    const struct iwarp_sub s = {.user = b, .fpdu = on_unit};
+    const struct iwarp_sub s = {.user = b, .fpdu = on_unit, .repaired = on_unit_again};
 
     return iwarp_subscribe(observer_iwarp(o), &s);
 }
@@ -93,7 +139,7 @@ void ladder_put_units(struct ladder *l, const void *units, uint32_t len)
 
 bool ladder_streams(struct ladder *l)
 {
-    const struct iwarp_sub s = {.user = l, .fpdu = on_fpdu};
+    const struct iwarp_sub s = {.user = l, .fpdu = on_fpdu, .repaired = on_repaired};
 
     return iwarp_subscribe(observer_iwarp(l->observer), &s);
 }
@@ -118,7 +164,8 @@ const struct flow *ladder_stream(struct ladder *l, uint32_t conn)
 
 void label_stream(struct buf *b, const struct rung *r, bool numbers)
 {
-    static const char *const starts[] = {"MPA request", "MPA reply", "MPA reply, rejected", "FPDU"};
+    static const char *const starts[] = {"MPA request", "MPA reply", "MPA reply, rejected", "FPDU",
+                                         "TCP segment again"};
     bool part = r->opcode != RDMAP_READ_REQUEST && r->opcode != RDMAP_TERMINATE;
 
     if (r->opcode >= RDMAP_OPCODES) {
@@ -133,6 +180,11 @@ void label_stream(struct buf *b, const struct rung *r, bool numbers)
         rdmap_terminate_text(b, &r->terminate);
     } else if (numbers && part && r->opcode < RDMAP_OPCODES) {
         buf_printf(b, " %u B", r->len);
+    }
+    if (r->later > 0) {
+        buf_puts(b, ", ");
+        buf_rounded(b, r->later);
+        buf_puts(b, " later");
     }
     if (r->bad_crc)
         buf_puts(b, " bad CRC");

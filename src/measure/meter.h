@@ -154,6 +154,10 @@ void meter_row_so_far(struct meter *m, const struct meter_row *r, struct meter_r
 struct meter_row *meter_row_of(struct meter *m, uint32_t flow);
 /* The row of what an end of iWARP connection number `conn` sends: the initiator, or the responder. */
 struct meter_row *meter_row_of_stream(struct meter *m, uint32_t conn, bool initiator);
+/* The account of a work request of an iWARP connection, from its start to `end`: what TCP lost. While wqe_user.over()
+ * runs; false: it is none of iWARP, or its connection is forgotten. */
+bool meter_stream_account(const struct meter *m, const struct wqe *w, uint32_t flow, ns_t end,
+                          ns_t states[TIME_STATES]);
 /* Append a line for each of the `n` rows whose requester migrated, in lines of `width` columns (0: of any width). */
 void meter_migrations_put(struct buf *b, struct meter_row *const *rows, size_t n, unsigned width);
 struct ulp_command;

@@ -1,8 +1,7 @@
 /* layer 3 (measure): measurements of iWARP: rows for each direction of a connection, its operations as work requests.
  */
-#include "src/iwarp/iwarp.h"
-
 #include "dissect/pkt.h"
+#include "src/account/streams.h"
 #include "src/measure/meter_impl.h"
 #include "src/transport/verbs.h"
 
@@ -15,6 +14,31 @@ struct stream_row {
     enum iwarp_side side;
     struct hist latency;
 };
+
+static void sync_account(struct stream_row *s)
+{
+    stream_account(s->conn, s->side, s->row.states);
+    s->row.accounted = true;
+    s->row.lost = (uint64_t)states_lost(s->row.states);
+}
+
+bool meter_stream_account(const struct meter *m, const struct wqe *w, uint32_t flow, ns_t end, ns_t states[TIME_STATES])
+{
+    const struct stream_row *s =
+        flow >= STREAM_FLOW(0) && flow - STREAM_FLOW(0) < m->n_streams ? m->streams[flow - STREAM_FLOW(0)] : NULL;
+    bool answered = w->op == WQE_READ || w->op == WQE_FETCH_ADD || w->op == WQE_CMP_SWAP;
+    ns_t lost[IWARP_TIMES], back[IWARP_TIMES] = {0};
+
+    if (!s || !s->conn)
+        return false;
+    iwarp_lost_between(s->conn, s->side, w->start, end, lost);
+    if (answered)
+        iwarp_lost_between(s->conn, iwarp_other(s->side), w->start, end, back);
+    for (unsigned i = 0; i < IWARP_TIMES; i++)
+        lost[i] += back[i];
+    stream_states(lost, end - w->start, states);
+    return true;
+}
 
 /* What is counted on its packets. */
 static void sync_counts(struct meter *m, struct stream_row *s)
@@ -34,6 +58,7 @@ static void sync_counts(struct meter *m, struct stream_row *s)
     r->last_frame = s->conn->last_frame;
     r->last = s->conn->last;
     r->depth_agreed = sent->have_start && sent->start.enhanced ? sent->start.ord & MPA_V2_DEPTH : METER_NONE;
+    sync_account(s);
 }
 
 static struct stream_row *stream_new(struct meter *m, const struct iwarp_conn *c, enum iwarp_side side)

@@ -255,6 +255,8 @@ static bool is_account_of(const struct timeline_row *a, const struct meter_row *
 
 static void take_account(struct meter_row *r, const struct timeline *t)
 {
+    if (r->stream) /* its account is complete */
+        return;
     r->accounted = false;
     r->lost = METER_NONE;
     for (size_t i = timeline_first(t, r->conn); r->conn && i < timeline_n(t); i++) {

@@ -3,6 +3,7 @@
 
 #include "bits.h"
 #include "dissect/pkt.h"
+#include "src/measure/meter_impl.h"
 
 #include <stdlib.h>
 
@@ -164,7 +165,16 @@ ns_t request_parts_over(struct request_parts *r, const struct wqe *w, uint32_t f
     return end;
 }
 
-bool request_parts_known(const struct observer *o, uint32_t flow, const ns_t states[TIME_STATES], ns_t length)
+static bool is_known(const struct observer *o, uint32_t flow, const ns_t states[TIME_STATES], ns_t length)
 {
     return flow < observer_flows(o) && (!length || states[TIME_NOT_KNOWN] < length);
+}
+
+ns_t request_account_over(struct request_parts *r, const struct meter *m, const struct wqe *w, uint32_t flow,
+                          ns_t states[TIME_STATES], bool *known)
+{
+    ns_t end = request_parts_over(r, w, flow, states);
+
+    *known = meter_stream_account(m, w, flow, end, states) || is_known(m->observer, flow, states, end - w->start);
+    return end;
 }

@@ -7,7 +7,7 @@
 #define RDMATRACE_MEASURE_REQUEST_PARTS_H
 
 #include "src/account/timeline.h"
-#include "src/measure/wqe.h"
+#include "src/measure/meter.h"
 
 struct request_parts;
 
@@ -21,7 +21,9 @@ void request_parts_packet(struct request_parts *r, const struct wqe *w, const st
  * Returns that end, ns since 1970; states[] add up to it less w->start. The kept account is dropped. */
 ns_t request_parts_over(struct request_parts *r, const struct wqe *w, uint32_t flow, ns_t states[TIME_STATES]);
 
-/* Whether the states of a request of `length` ns, of a flow of `o`, say anything: datagrams have none. */
-bool request_parts_known(const struct observer *o, uint32_t flow, const ns_t states[TIME_STATES], ns_t length);
+/* Likewise of a request that meter `m` hands over, also of iWARP. *known: the states say something; datagrams have
+ * none. */
+ns_t request_account_over(struct request_parts *r, const struct meter *m, const struct wqe *w, uint32_t flow,
+                          ns_t states[TIME_STATES], bool *known);
 
 #endif

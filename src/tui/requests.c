@@ -102,12 +102,11 @@ void requests_add(struct tui *t, const struct wqe *w, uint32_t flow)
     struct requests *l = &t->requests[0];
     struct wqe_row q = {.w = w, .row = meter_row_of(t->analyses.meter, flow), .origin = t->first};
     struct request *r = begin_request(t, l);
-    ns_t states[TIME_STATES], end;
+    ns_t states[TIME_STATES];
 
     if (!r)
         return;
-    end = request_parts_over(t->analyses.parts, w, flow, states);
-    q.accounted = request_parts_known(t->observer, flow, states, end - w->start);
+    request_account_over(t->analyses.parts, t->analyses.meter, w, flow, states, &q.accounted);
     q.lost = states_lost(states);
     r->id = w->id;
     r->place = (struct spot){
