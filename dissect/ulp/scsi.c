@@ -242,15 +242,28 @@ void scsi_name_text(struct buf *b, const uint8_t *cdb)
         buf_printf(b, "opcode 0x%02x", cdb[0]);
 }
 
+/* Pages of vital product data that INQUIRY asks for. */
+static const struct vname vital_pages[] = {{0x00, "Supported Vital Product Data Pages"},
+                                           {0x80, "Unit Serial Number"},
+                                           {0x83, "Device Identification"},
+                                           {0xb0, "Block Limits"},
+                                           {0xb1, "Block Device Characteristics"},
+                                           {0xb2, "Logical Block Provisioning"}};
+
 void scsi_arguments_text(struct buf *b, const uint8_t *cdb)
 {
     struct scsi_cdb c;
+    const char *page;
 
     scsi_cdb_get(&c, cdb);
     if (c.has_lba)
         buf_printf(b, " lba %llu blocks %u", (unsigned long long)c.lba, c.blocks);
-    if (c.has_page)
-        buf_printf(b, " page 0x%02x", c.page);
+    if (!c.has_page)
+        return;
+    buf_printf(b, " page 0x%02x", c.page);
+    page = cdb[0] == 0x12 ? vname_find(vital_pages, ARRAY_LEN(vital_pages), c.page) : NULL;
+    if (page)
+        buf_printf(b, " (%s)", page);
 }
 
 void scsi_status_text(struct buf *b, uint8_t status, const struct scsi_sense *s)

@@ -4,6 +4,8 @@
 #include "dissect/mad/cm.h"
 #include "src/ulp/proto.h"
 
+#include <stdio.h>
+
 #define PUTS 64 /* PUTs of each side that were granted and are not done */
 
 /* A connection. */
@@ -108,6 +110,7 @@ static bool lnet_message(struct ulp_conn *c, struct ulp_message *m)
         return false;
     if (!m->again)
         take(c, m, &l);
+    snprintf(m->says, sizeof m->says, " %s", lnet_type_str(l.type) ? lnet_type_str(l.type) : "message");
     if (m->show)
         lnet_layers(m->show, &m->body);
     return true;
