@@ -36,7 +36,7 @@ Test(scsi, a_cdb_says_its_blocks)
         {{0xa8, 0, 0, 0, 0, 9, 0, 1, 0, 0}, "READ(12) lba 9 blocks 65536"},
         {{0x88, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 7}, "READ(16) lba 4294967296 blocks 7"},
         {{0x89, 0, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0, 1}, "COMPARE AND WRITE lba 5 blocks 1"},
-        {{0x12, 1, 0x83}, "INQUIRY page 0x83"},
+        {{0x12, 1, 0x83}, "INQUIRY page 0x83 (Device Identification)"},
         {{0x12, 0, 0x83}, "INQUIRY"},
         {{0x1a, 0, 0xbf}, "MODE SENSE(6) page 0x3f"},
         {{0x9e, 0x10}, "READ CAPACITY(16)"},
