@@ -87,7 +87,8 @@ static inline struct pkt *put(struct run *r, unsigned from, uint8_t opcode, uint
                      .src = {10, 0, 0, (uint8_t)from},
                      .dst = {10, 0, 0, (uint8_t)(3 - from)}};
     struct udp udp = {.sport = 49152, .dport = 4791, .len = (uint16_t)(all - 20)};
-    struct bth bth = {.opcode = opcode, .pkey = 0xffff, .dqpn = (from == HOST ? TARGET_QP : HOST_QP) + r->qp, .psn = psn};
+    struct bth bth = {
+        .opcode = opcode, .pkey = 0xffff, .dqpn = (from == HOST ? TARGET_QP : HOST_QP) + r->qp, .psn = psn};
 
     memset(r->bytes, 0, all);
     ip4_put(r->bytes, &ip);
