@@ -72,16 +72,16 @@ struct flow_notes *notes_new(void)
 
 uint32_t response_frame(const struct flow_notes *t, uint32_t psn)
 {
-    const struct noted_response *r = response_slot(t, psn);
+    const struct noted_response *r = response_noted(t, psn);
 
-    return r->psn == psn ? r->frame : 0;
+    return r ? r->frame : 0;
 }
 
 uint32_t answer_frame(const struct flow_notes *t, uint32_t psn)
 {
-    const struct noted_response *r = response_slot(t, psn);
+    const struct noted_response *r = response_noted(t, psn);
 
-    return r->psn == psn ? r->answer : 0;
+    return r ? r->answer : 0;
 }
 
 uint32_t damaged_frame(const struct flow_notes *t, uint32_t psn)

@@ -262,7 +262,14 @@ static inline struct noted_response *response_slot(const struct flow_notes *t, u
 {
     return &t->responses.by_psn[psn & (t->responses.slots - 1)];
 }
-/* The same for a response that comes: the table grows from `room` before it forgets another PSN. */
+/* What is noted of the response with a PSN; NULL: nothing. NULL is allowed. */
+static inline const struct noted_response *response_noted(const struct flow_notes *t, uint32_t psn)
+{
+    const struct noted_response *r = t ? response_slot(t, psn) : NULL;
+
+    return r && r->psn == psn ? r : NULL;
+}
+/* The slot for a response that comes: the table grows from `room` before it forgets another PSN. */
 struct noted_response *response_slot_new(struct flow_notes *t, uint32_t psn, struct room *room);
 /* Frame of the latest response with a PSN; frame of a packet with a bad ICRC and this PSN; 0: none. */
 uint32_t response_frame(const struct flow_notes *t, uint32_t psn);

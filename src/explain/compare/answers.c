@@ -17,9 +17,8 @@ uint32_t answers_frame_of(const struct incident *st, enum frame_role role)
 static const struct noted_response *answer_before(const struct flow_notes *t, const struct sent *o, unsigned n)
 {
     for (unsigned i = 0; t && o->copies > 1 && i < n; i++) {
-        uint32_t psn = psn_add(o->psn, i);
-        const struct noted_response *r = response_slot(t, psn);
-        if (r->psn == psn && r->first < o->last && r->kind != RESPONSE_SEQ_NAK)
+        const struct noted_response *r = response_noted(t, psn_add(o->psn, i));
+        if (r && r->first < o->last && r->kind != RESPONSE_SEQ_NAK)
             return r;
     }
     return NULL;
@@ -44,11 +43,10 @@ static bool knows_what_it_lacks(const struct explainer *x, uint32_t flow)
 
 bool answers_are_one(const struct explainer *x, uint32_t flow, uint32_t other, const struct noted_response *r)
 {
-    const struct flow_notes *t = x->notes[flow];
-    const struct noted_response *own = t ? response_slot(t, r->psn) : NULL;
+    const struct noted_response *own = response_noted(x->notes[flow], r->psn);
     struct seen_copies here, there;
 
-    if (!own || own->psn != r->psn)
+    if (!own)
         return false;
     here = copies_of_response(x, flow, own);
     there = copies_of_response(x, other, r);
@@ -83,9 +81,8 @@ static const struct noted_response *nak_before(struct explainer *x, const struct
     const struct sent *o = req_dir_sent(observer_req_dir(x->observer, other), st->psn);
 
     for (unsigned i = 0; t && o && i < n; i++) {
-        uint32_t psn = psn_add(st->psn, i);
-        const struct noted_response *r = response_slot(t, psn);
-        if (r->psn == psn && r->kind != RESPONSE_OTHER && r->first < o->last)
+        const struct noted_response *r = response_noted(t, psn_add(st->psn, i));
+        if (r && r->kind != RESPONSE_OTHER && r->first < o->last)
             return r;
     }
     return NULL;

@@ -48,13 +48,13 @@ bool copies_at(const struct explainer *x, uint32_t flow, uint32_t psn, bool resp
 {
     struct req_dir *h = observer_req_dir(x->observer, flow);
     const struct sent *s = !response && h && h->have_next ? req_dir_sent(h, psn) : NULL;
-    const struct noted_response *r = response && x->notes[flow] ? response_slot(x->notes[flow], psn) : NULL;
+    const struct noted_response *r = response ? response_noted(x->notes[flow], psn) : NULL;
 
     if (s)
         *c = copies_of_request(x, h, s);
-    else if (r && r->psn == psn)
+    else if (r)
         *c = copies_of_response(x, flow, r);
-    return s || (r && r->psn == psn);
+    return s || r;
 }
 
 /* The clocks of two taps at copies `b` and `a`: the time of tap `a` is that of tap `b` plus `shift`, within `error`. */

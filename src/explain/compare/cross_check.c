@@ -310,22 +310,15 @@ static void is_late_response(struct explainer *x, struct incident *st, uint32_t 
                         .tap = fact_tap(copies_tap(x, other))));
 }
 
-/* What a tap noted of the response with a PSN; NULL: nothing. */
-static const struct noted_response *answer_to(const struct explainer *x, uint32_t flow, uint32_t psn)
-{
-    const struct noted_response *r = x->notes[flow] ? response_slot(x->notes[flow], psn) : NULL;
-
-    return r && r->psn == psn ? r : NULL;
-}
-
 /* A response that this tap saw in its turn passed the other tap before the one that was due first there: that one was
  * reordered between the two, and its requester dropped what came before it. False: it did not. */
 static bool is_overtaker(struct explainer *x, struct incident *st, uint32_t other, const struct noted_response *r)
 {
     uint32_t due = psn_prev(st->psn), again = read_retransmission(observer_req_dir(x->observer, other), st->psn),
              asked = answers_frame_of(st, ROLE_RETRANSMISSION);
-    const struct noted_response *own = answer_to(x, st->flow, st->psn), *here = answer_to(x, st->flow, due),
-                                *there = answer_to(x, other, due);
+    const struct noted_response *own = response_noted(x->notes[st->flow], st->psn),
+                                *here = response_noted(x->notes[st->flow], due),
+                                *there = response_noted(x->notes[other], due);
 
     if (!own || !here || !there || !answers_are_one(x, st->flow, other, r))
         return false;
@@ -346,11 +339,9 @@ static bool is_overtaker(struct explainer *x, struct incident *st, uint32_t othe
 /* The same comparison for a lost response. */
 static void compare_response(struct explainer *x, struct incident *st, uint32_t other)
 {
-    const struct flow_notes *t = x->notes[other];
-    const struct noted_response *r = t ? response_slot(t, st->psn) : NULL;
-    uint32_t seen = r && r->psn == st->psn ? r->first : 0;
+    const struct noted_response *r = response_noted(x->notes[other], st->psn);
+    uint32_t seen = r ? r->first : 0, again;
     struct fact f = {.other = seen, .tap = fact_tap(copies_tap(x, other))};
-    uint32_t again;
 
     if (compare_request_again(x, st, other))
         return;
