@@ -106,8 +106,8 @@ void timeline_cnp(struct timeline *t, const struct event *e)
         guess_cnp(t, early, frame_u32(e->p));
 }
 
-/* The first response shows which CNPs were for this queue pair: they, `x`, are counted now. Before the first of them
- * none had slowed it down. */
+/* The first response shows which CNPs were for this queue pair: those of `x`, which are counted now. Before the first
+ * of them nothing had slowed it down. */
 static void settle_guess(struct timeline *t, struct direction *d, const struct early_cnp *x)
 {
     struct episode *ep = episode_at(t, d->cnp.ep);
@@ -151,7 +151,8 @@ void timeline_early_cnps(struct timeline *t, struct direction *d, const struct e
         take_early(t, d, &x);
 }
 
-/* A new request was sent more than its due after CNPs. Before the first of them none had slowed it down. */
+/* After CNPs a new request was sent at `to`, later than it was due. Before the first CNP nothing had slowed its
+ * requester down. */
 static void claim_throttled(struct timeline *t, struct direction *d, const struct event *e, ns_t due, ns_t to)
 {
     ns_t from = due > d->cnp.since ? due : d->cnp.since;

@@ -186,16 +186,16 @@ bool explain_copy_is_sent(struct explainer *x, const struct event *e, const stru
     return s->ts >= nak->ts && s->ts - nak->ts < (e->p->frame->ts - s->ts) / FAR_SOONER;
 }
 
-/* Whether request `e`, the one behind, may have come late in the same go-back-N as the one that `st` is about: before
- * what is `due`. */
+/* Whether request `e`, which follows the late one that `st` is about, may have come late in the same go-back-N, too: it
+ * is not the one that was `due`. */
 static bool is_late_as_well(const struct event *e, const struct incident *st, uint32_t due)
 {
     return st->cause == CAUSE_PACKET_LOSS && e->p->bth.psn != due && psn_diff(e->p->bth.psn, st->psn) < LATE_IN_A_ROW;
 }
 
-/* Whether a go-back-N goes on with request `e`: with what was due, behind the packet that came before the late one; or
- * behind that, and the late one was sent before that packet, by the `order` of the two. Not if all from the late one on
- * come again: then its requester went back to that one. */
+/* Whether a go-back-N continues with request `e` as if the late one had not come: with the PSN that was `due` then, or
+ * with a later one if the late request was sent before the one that overtook it (`order` < 0). If all PSNs from the
+ * late one on come again, the requester went back to it. */
 static bool is_ahead(const struct event *e, uint32_t due, int order)
 {
     int ahead = psn_diff(e->p->bth.psn, due);
