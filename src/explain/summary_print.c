@@ -190,12 +190,12 @@ struct layout {
 };
 
 static unsigned cell_width(void (*put)(struct buf *b, const struct group *g, const struct explainer *x),
-                           const struct summary *s, const struct explainer *x, const char *head)
+                           const struct summary *s, const struct explainer *x, uint32_t rows, const char *head)
 {
     unsigned width = (unsigned)strlen(head);
     struct buf cell = {0};
 
-    for (uint32_t i = 0; i < s->n && i < TABLE_ROWS; i++) {
+    for (uint32_t i = 0; i < rows; i++) {
         cell.len = 0;
         put(&cell, &s->groups[i], x);
         width = cell.len > width ? (unsigned)cell.len : width;
@@ -222,9 +222,10 @@ static unsigned table_width(const struct layout *l, unsigned worst)
 }
 
 /* A narrow terminal first narrows the causes, then drops the worst connections, the counts and the shares. */
-static struct layout layout_of(const struct summary *s, const struct explainer *x, unsigned columns)
+static struct layout layout_of(const struct summary *s, const struct explainer *x, uint32_t rows, unsigned columns)
 {
-    unsigned worst = cell_width(put_worst_cell, s, x, WORST_HEAD), cause = cell_width(put_cause_cell, s, x, "cause");
+    unsigned worst = cell_width(put_worst_cell, s, x, rows, WORST_HEAD),
+             cause = cell_width(put_cause_cell, s, x, rows, "cause");
     struct layout l = {
         .cause = cause >= CAUSE_WIDTH ? cause + 1 : CAUSE_WIDTH, .share = true, .count = true, .worst = true};
 
@@ -274,8 +275,8 @@ static void put_row(const struct group *g, const struct explainer *x, const stru
 static void put_table(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     unsigned columns = explain_columns(o);
-    struct layout l = layout_of(s, x, columns);
     uint32_t rows = o->verbose || s->n < TABLE_ROWS ? s->n : TABLE_ROWS;
+    struct layout l = layout_of(s, x, rows, columns);
     ns_t all = o->since || o->until ? s->lost : s->time;
 
     buf_printf(b, "\n%*s", LOST_WIDTH, "lost");
