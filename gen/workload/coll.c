@@ -91,7 +91,12 @@ static int plan(struct workload *w, struct coll *c, struct text_error *e)
     for (unsigned rank = 0; rank < c->n && r == 0; rank++)
         for (unsigned step = 0; step < c->steps && r == 0; step++)
             if (c->k->move(c, rank, step, &m)) {
-                c->waits[(size_t)m.to * c->steps + step] = nccl_parts(w, m.bytes);
+                uint32_t parts = nccl_parts(w, m.bytes);
+                if (parts > WORKLOAD_MESSAGES) {
+                    text_fail(e, NULL, "a step takes more than %u messages", WORKLOAD_MESSAGES);
+                    return -E2BIG;
+                }
+                c->waits[(size_t)m.to * c->steps + step] = parts;
                 if (w->nccl)
                     nccl_expect(w, rank, m.bytes, c->iters);
                 r = workload_connect(w, rank, m.to, WORKLOAD_CLASS, e);

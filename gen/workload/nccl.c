@@ -103,7 +103,9 @@ static uint64_t buffers(const struct nccl *n, uint64_t bytes)
 
 uint32_t nccl_parts(const struct workload *w, uint64_t bytes)
 {
-    return w->nccl ? (uint32_t)buffers(w->nccl, bytes) * w->nccl->pieces : 1;
+    uint64_t parts = w->nccl ? buffers(w->nccl, bytes) * w->nccl->pieces : 1;
+
+    return parts < UINT32_MAX ? (uint32_t)parts : UINT32_MAX;
 }
 
 void nccl_cut(const struct workload *w, uint32_t part, struct workload_message *m)

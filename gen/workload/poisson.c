@@ -9,8 +9,8 @@
 
 /* A distribution of sizes: `bytes` or less with probability `p`, rising. */
 struct sizes {
-    bool harmonic; /* between two points the reciprocals of sizes are even, as in a Pareto distribution; else the sizes
-                    */
+    /* What is spread evenly between two points: the reciprocals of sizes, as in a Pareto distribution; else sizes. */
+    bool harmonic;
     unsigned n;
     struct size_point {
         uint64_t bytes;
@@ -48,7 +48,8 @@ static const struct sizes storage = {.n = 9,
                                             {128000, 967700},
                                             {256000, 975300},
                                             {2000000, SCALE}}};
-/* GoogleRPC2008, RPCs of Google: from 32 bytes on, the hundreds of points between these have even reciprocals. */
+/* GoogleRPC2008: RPCs of Google. Published with hundreds of points; from 32 bytes on, those that are left out here lie
+ * where evenly spread reciprocals put them. */
 static const struct sizes rpc = {.harmonic = true,
                                  .n = 19,
                                  .at = {{1, 0},
@@ -224,6 +225,7 @@ bool poisson_flows(struct workload *w, const char *args, struct text_error *e)
 {
     struct token t = token_of(args), load, name = token_of("websearch");
     uint32_t ppb;
+    uint64_t bytes;
     const struct sizes *s;
 
     if (!token_cut(&t, ',', &load, &name))
@@ -236,8 +238,9 @@ bool poisson_flows(struct workload *w, const char *args, struct text_error *e)
             return false;
         s = w->sizes;
     }
+    bytes = twice_mean(s);
     for (unsigned h = 0; h < w->n; h++)
-        if (!add_flows(w, h, s, poisson_gap(twice_mean(s) * 4, fabric_host_rate(w->s->fabric, h), ppb), e))
+        if (!add_flows(w, h, s, poisson_gap(bytes * 4, fabric_host_rate(w->s->fabric, h), ppb), e))
             return false;
     return true;
 }

@@ -162,7 +162,7 @@ uint32_t nccl_inline(const struct workload *w);
 /* Memory of the announcements. 0 or a negative errno. */
 int nccl_open(struct workload *w);
 void nccl_free(struct nccl *n);
-/* Messages that `bytes` take; also without nccl. */
+/* Messages that `bytes` take, UINT32_MAX at most; also without nccl. */
 uint32_t nccl_parts(const struct workload *w, uint64_t bytes);
 /* Make `m`, which is all that is to be sent, part number `part` of it. */
 void nccl_cut(const struct workload *w, uint32_t part, struct workload_message *m);

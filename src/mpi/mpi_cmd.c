@@ -31,7 +31,8 @@ void cmd_mpi_help(struct buf *b)
     buf_puts(b,
              "Usage: mpirun rdmatrace-mpi COMMAND [options] FILE... [-- OPTION...]\n\n"
              "Print what `rdmatrace COMMAND OPTION... FILE...` prints: check, explain, flows or ops. Each rank scans\n"
-             "files that it can read; but for explain it follows a part of the connections. Rank 0 prints.\n\n");
+             "files that it can read. For check, flows and ops each rank then follows a part of the connections; for\n"
+             "explain rank 0 follows all. Rank 0 prints.\n\n");
     opt_help(b, defs);
     buf_puts(b, "\nExit status: that of the command.\n");
 }

@@ -3,9 +3,11 @@
  *     every rank:  scans its shards into memory: a folder of /dev/shm, or that of --spill
  *     check:       each rank gets of the digests what its part of the connections needs (digest_copy()), follows them
  *                  (src/judge/share/share.c), and sends rank 0 what it has found, which puts it together
- *     rank 0:      for other commands, and where connections cannot be shared out, gets the digests of the others, and
- *                  runs the command on all of them, as `rdmatrace merge` does: rates of hosts, pauses, outages and the
- *                  clocks of taps cross connections
+ *     flows, ops:  likewise, but parts are those of hosts, and each rank gets all digests: rates of hosts and pauses
+ *                  cross connections
+ *     rank 0:      for explain, and where connections cannot be shared out, gets the digests of the others, and runs
+ *                  the command on all of them, as `rdmatrace merge` does: outages and the clocks of taps cross
+ *                  connections
  *
  * Memory of a rank: rdmatrace-mpi(1) states it, tests/mpi.test holds it. */
 #ifndef RDMATRACE_MPI_CMD_H
