@@ -146,17 +146,17 @@ static bool turn(void *user, bool over)
 }
 
 /* Threads take clients at the same time: the last one is one thread's. */
-static bool full(void *user, bool take)
+static bool full(void *user, int take)
 {
     struct job *j = user;
     struct served *first = parts_result(j->run.parts, 0);
     unsigned long long begun = atomic_load(&first->begun);
 
     do
-        if (j->max && begun >= j->max)
+        if (take >= 0 && j->max && begun >= j->max)
             return true;
-    while (take && !atomic_compare_exchange_weak(&first->begun, &begun, begun + 1));
-    ((struct served *)parts_result(j->run.parts, j->run.part.part))->active += take;
+    while (take && !atomic_compare_exchange_weak(&first->begun, &begun, begun + (unsigned long long)take));
+    ((struct served *)parts_result(j->run.parts, j->run.part.part))->active += (uint64_t)take;
     return false;
 }
 

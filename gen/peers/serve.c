@@ -64,7 +64,7 @@ uint64_t serve_wrong(const struct serve_session *s)
 static bool is_full(const struct serve *v)
 {
     if (v->config.full)
-        return v->config.full(v->config.turns, false);
+        return v->config.full(v->config.turns, 0);
     return v->config.max && v->served + v->failed + serve_active(v) >= v->config.max;
 }
 
@@ -74,7 +74,7 @@ static struct serve_session *session_new(struct serve *v, ns_t now)
     for (unsigned i = 0; i < SERVE_SESSIONS && !is_full(v); i++) {
         struct serve_session *s = &v->session[i];
         if (!s->used) {
-            if (v->config.full && v->config.full(v->config.turns, true))
+            if (v->config.full && v->config.full(v->config.turns, 1))
                 return NULL; /* another process has taken the last one meanwhile */
             memset(s, 0, sizeof *s);
             s->used = true;
@@ -84,6 +84,14 @@ static struct serve_session *session_new(struct serve *v, ns_t now)
         }
     }
     return NULL;
+}
+
+/* Its client could not be taken: another one may come in its place. */
+static void session_drop(struct serve *v, struct serve_session *s)
+{
+    s->used = false;
+    if (v->config.full)
+        v->config.full(v->config.turns, -1);
 }
 
 void session_fail(struct serve_session *s, const char *fmt, ...)
@@ -235,10 +243,11 @@ static bool request_rping(struct serve *v, const struct rdmacm_event *e)
     memcpy(s->gid, e->gid, 16);
     s->stage = SERVE_RPING;
     s->id = e->id;
-    s->used = rping_init(&s->rping, v->verbs, true, 0, true) == 0 && take(v, e, s->rping.qp);
-    if (!s->used)
-        rping_free(&s->rping);
-    return s->used;
+    if (rping_init(&s->rping, v->verbs, true, 0, true) == 0 && take(v, e, s->rping.qp))
+        return true;
+    rping_free(&s->rping);
+    session_drop(v, s);
+    return false;
 }
 
 static bool request_control(struct serve *v, const struct rdmacm_event *e)
@@ -250,10 +259,11 @@ static bool request_control(struct serve *v, const struct rdmacm_event *e)
     s->cm = true;
     memcpy(s->gid, e->gid, 16);
     s->id = e->id;
-    s->used = rchan_init(&s->control, v->verbs) == 0 && take(v, e, s->control.qp);
-    if (!s->used)
-        rchan_free(&s->control);
-    return s->used;
+    if (rchan_init(&s->control, v->verbs) == 0 && take(v, e, s->control.qp))
+        return true;
+    rchan_free(&s->control);
+    session_drop(v, s);
+    return false;
 }
 
 static bool request_data(struct serve *v, struct serve_session *s, const struct rdmacm_event *e)

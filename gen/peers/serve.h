@@ -45,8 +45,9 @@ struct serve_config {
      * room for it. */
     bool (*turn)(void *user, bool over);
     /* Likewise: whether all processes together have as many clients, over or not, as are wanted; `take`: this one
-     * takes one more, unless they have. NULL: `max` says it. */
-    bool (*full)(void *user, bool take);
+     * takes one more (1), unless they have; gives back one that it could not serve (-1); only asks (0). NULL: `max`
+     * says it. */
+    bool (*full)(void *user, int take);
     void *turns;  /* argument of turn() and full() */
     int listener; /* with turn(): the socket */
     bool no_cm;   /* no RDMA-CM: another one listens */

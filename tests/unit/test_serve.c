@@ -415,3 +415,53 @@ Test(traffic, figures_are_those_of_the_samples)
     cr_assert_float_eq(s.p999, 999, 1e-6);
     cr_assert_float_eq(s.deviation, 288.675, 0.001); /* of 1 to 1000: sqrt((1000^2 - 1) / 12) */
 }
+
+/* --- Several processes ------------------------------------------------------------------------ */
+
+static unsigned requests; /* of connections, by no peer, that are still to come */
+static int taken, most_taken;
+
+static bool request_of_nobody(struct rdmacm *cm, int channel, struct rdmacm_event *e)
+{
+    (void)cm;
+    (void)channel;
+    /* the first one is for rping, whose listener is -1 as the server has none */
+    *e = (struct rdmacm_event){
+        .type = RDMACM_CONNECT_REQUEST, .id = 9999, .listen_id = requests == 2 ? server.rping_id : server.rping_id + 1};
+    return requests > 0 && requests--;
+}
+
+static int no_path(struct rdmacm *cm, int id, const struct rdmacm_param *p, ns_t now)
+{
+    (void)cm;
+    (void)id;
+    (void)p;
+    (void)now;
+    return -EHOSTUNREACH;
+}
+
+static bool count_taken(void *user, int take)
+{
+    (void)user;
+    taken += take;
+    most_taken = taken > most_taken ? taken : most_taken;
+    return false;
+}
+
+Test(serve, a_client_that_cannot_be_accepted_is_given_back, .init = open_server, .fini = close_server)
+{
+    const struct rdmacm_ops *ops = server.verbs->cm->ops;
+    struct rdmacm_ops broken = *ops;
+
+    broken.get_event = request_of_nobody;
+    broken.accept = no_path;
+    server.config.full = count_taken;
+    requests = 2;
+    server.verbs->cm->ops = &broken;
+    serve_poll(&server, live_now());
+    server.verbs->cm->ops = ops;
+    cr_expect_eq(requests, 0);
+    cr_expect_eq(most_taken, 1);
+    cr_expect_eq(taken, 0);
+    cr_expect_eq(serve_active(&server), 0);
+}
