@@ -27,22 +27,25 @@ static void put_pause(struct report *r, const struct pause_lane *l)
     r->pauses_listed++;
 }
 
-/* One priority of a pause frame. Of many those that change nothing are left out, but the latest of each port. */
+/* One priority of a pause frame. Of many those that change nothing are left out, but the latest of each port; never the
+ * end of a pause that is listed. */
 static void count_pause(struct report *r, const struct pkt *p, int cls, uint16_t quanta)
 {
-    struct pause_lane *l = lane_of(r, p->data + 6, cls);
-    bool changes = l && l->stopped != (quanta > 0);
+    struct pause_lane unknown = {.cls = (int8_t)cls}, *known = lane_of(r, p->data + 6, cls),
+                      *l = known ? known : &unknown;
+    bool changes = known && l->stopped != (quanta > 0), ends = !quanta && l->listed;
 
     r->n_pauses++;
-    if (!l)
-        return;
+    memcpy(l->mac, p->data + 6, sizeof l->mac);
     l->stopped = quanta > 0;
     l->t = report_time(r, p->frame->ts);
     l->quanta = quanta;
     l->frame = p->frame->number;
-    l->left_out = r->pauses_listed >= (changes ? 2 : 1) * PAUSE_EVENTS;
-    if (!l->left_out)
-        put_pause(r, l);
+    l->left_out = r->pauses_listed >= (changes ? 2 : 1) * PAUSE_EVENTS && !ends;
+    if (l->left_out)
+        return;
+    put_pause(r, l);
+    l->listed = l->stopped;
 }
 
 void pauses_end(struct report *r)

@@ -93,7 +93,7 @@ struct window {
 #define HEAT_ROWS    80 /* two for each power of two of ns */
 #define SENDERS      16
 #define PAUSE_EVENTS 2000 /* that are all listed; of further ones those that stop or start a port, as many again */
-#define PAUSE_LANES  64   /* ports and priorities whose state is known */
+#define PAUSE_LANES  64   /* ports and priorities whose state is known; of others the first PAUSE_EVENTS are listed */
 #define CLOCK_PAIRS  8
 #define CLOCK_POINTS 60
 
@@ -130,6 +130,7 @@ struct pause_lane {
     uint8_t mac[6];
     int8_t cls;    /* -1: all */
     bool stopped;  /* by the latest frame */
+    bool listed;   /* the latest frame that is listed stops it */
     bool left_out; /* that frame is not listed: the members below */
     uint16_t quanta;
     ns_t t; /* since the first frame of the capture */
