@@ -170,7 +170,8 @@ struct trace_cmd {
     unsigned (*cases)(struct trace *t);
     /* t->observer gets all packets, whether they pass -Y or not: the filter only selects what packet() shows */
     bool filter_shows;
-    /* it can be one of several processes: t->share, which follow pairs of addresses, or (by_hosts) hosts */
+    /* it can be one of several processes (t->share), each of which follows some pairs of addresses; by_hosts: some
+     * hosts */
     bool shares, by_hosts;
     /* of a run it reads what a scan has kept of the shards: it looks at payload for upper protocols only */
     bool digests;

@@ -3,7 +3,6 @@
 
 #include "dissect/pkt.h"
 #include "grow.h"
-#include "room.h"
 #include "src/account/timeline.h"
 #include "src/measure/rows_part.h"
 
@@ -65,8 +64,10 @@ int flows_part_save(struct flows_part *f, struct trace *t, const struct meter *m
 
 /* --- All parts -------------------------------------------------------------------------------- */
 
-static void forget(struct flows_part *f)
+static void forget(void *user)
 {
+    struct flows_part *f = user;
+
     for (size_t i = 0; i < f->n; i++)
         row_part_free(&f->room[i]);
     free(f->room);
@@ -97,15 +98,16 @@ static bool take_row(struct flows_part *f, struct pack *k, const struct trace *t
     return !k->bad;
 }
 
-/* The sums and the rows of part `i`. */
-static bool take_part(struct flows_part *f, uint32_t i, struct pack *k, const struct trace *t,
-                      const struct numbers_log *l, uint64_t *finished)
+/* The sums and the rows of part `i`. Rows are lost of datagrams only, which each part follows: one process would have
+ * had room for all finished rows, else the parts do not serve. */
+static bool take_part(void *user, uint32_t i, struct pack *k, const struct trace *t, const struct numbers_log *l)
 {
+    struct flows_part *f = user;
     struct meter_totals *s = &f->sums;
     uint64_t n, lost;
     ns_t first, last;
 
-    *finished += pack_number(k, 0);
+    f->finished += pack_number(k, 0);
     s->malformed += pack_number(k, 0);
     lost = pack_number(k, 0);
     first = (ns_t)pack_number(k, 0);
@@ -116,35 +118,8 @@ static bool take_part(struct flows_part *f, uint32_t i, struct pack *k, const st
     n = pack_count(k, 0, ROWS_MAX, 100);
     while (n && take_row(f, k, t, l))
         n--;
-    return !n && !k->bad;
-}
-
-/* Take what these parts have found. False: they do not serve. */
-static bool absorb_these(struct flows_part *f, struct trace *t, const struct buf *wanted)
-{
-    struct trace_share *s = t->share;
-    struct hosts_part *of = calloc(s->n_parts, sizeof *of);
-    struct numbers_log *logs = calloc(s->n_parts, sizeof *logs);
-    struct hosts_use use = {.flows = 0};
-    struct conn_table *trial = conn_table_new(ROOM_FLOWS_MIN); /* those of the command stay as they are if it fails */
-    uint64_t finished = 0;
-    bool ok = of && logs;
-
-    for (uint32_t i = 0; ok && i < s->n_parts; i++) {
-        ok = hosts_part_read(&s->parts[i], wanted, &of[i], &use);
-        logs[i] = of[i].numbers;
-    }
-    ok = ok && trial && hosts_part_fit(&use, t) && numbers_replay(logs, s->n_parts, trial);
-    for (uint32_t i = 0; ok && i < s->n_parts; i++)
-        ok = take_part(f, i, &s->parts[i], t, &logs[i], &finished);
-    ok = ok && finished <= METER_OLD && numbers_replay(logs, s->n_parts, observer_conns(t->observer));
-    for (uint32_t i = 0; logs && i < s->n_parts; i++)
-        numbers_free(&logs[i]);
-    conn_table_free(trial);
-    free(of);
-    free(logs);
-    f->sums.packets = s->packets;
-    return ok;
+    s->packets = t->share->packets;
+    return !n && !k->bad && f->finished <= METER_OLD;
 }
 
 /* The rows in the order of one process. */
@@ -160,29 +135,7 @@ static bool order(struct flows_part *f)
 
 bool flows_part_begin(struct flows_part *f, struct trace *t, bool all)
 {
-    struct trace_share *s = t->share;
-    const char *why = all ? "an option needs all packets" : hosts_part_options(t);
-    struct buf wanted = {0};
-    struct pack k = {.out = &wanted};
-    bool taken = false;
+    static const struct hosts_taker taker = {forget, take_part};
 
-    if (s->found) {
-        s->why = why;
-        numbers_note(&f->hosts.numbers, observer_conns(t->observer));
-        return true;
-    }
-    hosts_part_pack_options(&k, t);
-    if (!why && !wanted.err)
-        do {
-            forget(f);
-            taken = absorb_these(f, t, &wanted);
-        } while (!taken && s->next(s));
-    buf_free(&wanted);
-    if (taken)
-        t->frames = s->packets;
-    else
-        t->share = NULL;
-    if (!taken)
-        forget(f);
-    return !taken || order(f);
+    return !hosts_part_begin(&f->hosts, t, all, &taker, f) || order(f);
 }

@@ -14,6 +14,7 @@ struct flows_part {
     /* what all parts have found, for trace_share.next NULL: nothing */
     struct meter_row **rows, *room;
     size_t n;
+    uint64_t finished; /* finished rows of all parts */
     struct meter_totals sums;
 };
 

@@ -2,7 +2,18 @@
 #include "src/cli/runs/hosts_part.h"
 
 #include "dissect/pkt.h"
+#include "room.h"
 #include "src/account/timeline.h"
+
+#include <stdlib.h>
+
+/* What parts have used of the tables that all hosts share. */
+struct hosts_use {
+    struct timeline_use timeline;
+    uint64_t flows, room, sights;
+};
+
+/* --- One part --------------------------------------------------------------------------------- */
 
 bool hosts_part_skips(const struct trace_share *s, const struct pkt *p)
 {
@@ -20,7 +31,8 @@ void hosts_part_packet(struct hosts_part *h, const struct pkt *p)
     h->native |= (p->have & H_LRH) != 0;
 }
 
-const char *hosts_part_options(const struct trace *t)
+/* Whether options ask for all packets: why; NULL: they do not. */
+static const char *needs_all(const struct trace *t)
 {
     bool all = t->filter_text || t->n_pairs || t->joins.n || t->joins.all || t->anonymizer;
 
@@ -81,7 +93,11 @@ const char *hosts_part_save(struct hosts_part *h, const struct trace *t, struct 
     return NULL;
 }
 
-bool hosts_part_read(struct pack *k, const struct buf *wanted, struct hosts_part *h, struct hosts_use *sum)
+/* --- All parts -------------------------------------------------------------------------------- */
+
+/* Read the options, which must be `wanted`, and what is common to all commands. False: they are others, or it is
+ * damaged. */
+static bool read_part(struct pack *k, const struct buf *wanted, struct hosts_part *h, struct hosts_use *sum)
 {
     if ((size_t)(k->end - k->p) <= wanted->len || memcmp(k->p, wanted->p, wanted->len) != 0)
         return false;
@@ -97,10 +113,66 @@ bool hosts_part_read(struct pack *k, const struct buf *wanted, struct hosts_part
     return !k->bad;
 }
 
-bool hosts_part_fit(const struct hosts_use *sum, const struct trace *t)
+/* Whether one process would have had room for all. */
+static bool fits(const struct hosts_use *sum, const struct trace *t)
 {
     const struct room *room = observer_room(t->observer);
 
     return timeline_use_fits(&sum->timeline) && sum->flows <= observer_flows(t->observer) &&
            sum->room <= room->limit / 2 && sum->sights <= CONN_SIGHTS;
+}
+
+/* Take what these parts have found. False: they do not serve. */
+static bool take_these(struct trace *t, const struct buf *wanted, const struct hosts_taker *taker, void *user)
+{
+    struct trace_share *s = t->share;
+    struct hosts_part *of = calloc(s->n_parts, sizeof *of);
+    struct numbers_log *logs = calloc(s->n_parts, sizeof *logs);
+    struct conn_table *trial = conn_table_new(ROOM_FLOWS_MIN); /* those of the command stay as they are if it fails */
+    struct hosts_use use = {.flows = 0};
+    bool ok = of && logs && trial;
+
+    for (uint32_t i = 0; ok && i < s->n_parts; i++) {
+        ok = read_part(&s->parts[i], wanted, &of[i], &use);
+        logs[i] = of[i].numbers;
+    }
+    ok = ok && fits(&use, t) && numbers_replay(logs, s->n_parts, trial);
+    for (uint32_t i = 0; ok && i < s->n_parts; i++)
+        ok = taker->take(user, i, &s->parts[i], t, &logs[i]);
+    ok = ok && numbers_replay(logs, s->n_parts, observer_conns(t->observer));
+    for (uint32_t i = 0; logs && i < s->n_parts; i++)
+        numbers_free(&logs[i]);
+    conn_table_free(trial);
+    free(of);
+    free(logs);
+    return ok;
+}
+
+bool hosts_part_begin(struct hosts_part *h, struct trace *t, bool all, const struct hosts_taker *taker, void *user)
+{
+    struct trace_share *s = t->share;
+    const char *why = all ? "an option needs all packets" : needs_all(t);
+    struct buf wanted = {0};
+    struct pack k = {.out = &wanted};
+    bool taken = false;
+
+    if (s->found) {
+        s->why = why;
+        numbers_note(&h->numbers, observer_conns(t->observer));
+        return false;
+    }
+    hosts_part_pack_options(&k, t);
+    if (!why && !wanted.err)
+        do {
+            taker->forget(user);
+            taken = take_these(t, &wanted, taker, user);
+        } while (!taken && s->next(s));
+    buf_free(&wanted);
+    if (taken) {
+        t->frames = s->packets;
+        return true;
+    }
+    t->share = NULL;
+    taker->forget(user);
+    return false;
 }

@@ -2,7 +2,7 @@
  * the account of one queue pair depends on the others of its host.
  *
  * A host belongs to a part by its address. A part follows each connection of its hosts, whoever is the peer, so that a
- * connection between hosts of two parts is followed twice; each direction is told by the part of its requester. */
+ * connection between hosts of two parts is followed twice; each direction is reported by the part of its requester. */
 #ifndef RDMATRACE_CLI_HOSTS_PART_H
 #define RDMATRACE_CLI_HOSTS_PART_H
 
@@ -25,23 +25,22 @@ struct hosts_part {
 };
 /* Before the packet is observed. */
 void hosts_part_packet(struct hosts_part *h, const struct pkt *p);
-/* Whether options ask for all packets: why; NULL: they do not. */
-const char *hosts_part_options(const struct trace *t);
 /* The options that decide what is found, as bytes. */
 void hosts_part_pack_options(struct pack *k, const struct trace *t);
 /* At the end of a part, before the accounts end: the files go on as long as they do in one process. */
 void hosts_part_last_frames(const struct trace *t, struct meter *m);
 
-/* What a part has used of the tables that all hosts share. */
-struct hosts_use {
-    struct timeline_use timeline;
-    uint64_t flows, room, sights;
-};
 /* Write what is common to all commands. NULL, or why the run cannot be shared out. */
 const char *hosts_part_save(struct hosts_part *h, const struct trace *t, struct pack *k);
-/* Read the options, which must be `wanted`, and it. False: they are others, or it is damaged. */
-bool hosts_part_read(struct pack *k, const struct buf *wanted, struct hosts_part *h, struct hosts_use *sum);
-/* Whether one process would have had room for all. */
-bool hosts_part_fit(const struct hosts_use *sum, const struct trace *t);
+
+/* How a command takes what all parts have found. */
+struct hosts_taker {
+    void (*forget)(void *user); /* what was taken of parts that do not serve */
+    /* the rest of part `i`, whose connections have the numbers of `l` now. False: it does not serve */
+    bool (*take)(void *user, uint32_t i, struct pack *k, const struct trace *t, const struct numbers_log *l);
+};
+/* t->share is set. In a part, note what happens to the numbers of connections, in `h`; else take what all parts have
+ * found: true; if that cannot be, t->share becomes NULL. `all`: an option of the command needs all packets. */
+bool hosts_part_begin(struct hosts_part *h, struct trace *t, bool all, const struct hosts_taker *taker, void *user);
 
 #endif

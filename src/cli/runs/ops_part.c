@@ -4,7 +4,6 @@
 #include "dissect/ib/opcode.h"
 #include "dissect/pkt.h"
 #include "grow.h"
-#include "room.h"
 #include "tokens.h"
 
 #include <stdlib.h>
@@ -186,8 +185,10 @@ int ops_part_save(struct ops_part *o, struct trace *t)
 
 /* --- All parts -------------------------------------------------------------------------------- */
 
-static void forget(struct ops_part *o)
+static void forget(void *user)
 {
+    struct ops_part *o = user;
+
     free(o->all);
     free(o->places);
     buf_free(&o->rows);
@@ -212,9 +213,9 @@ static void read_row(struct pack *k, struct ops_place *p, struct meter_row *ends
 }
 
 /* Note where the rows of part `i` are; what follows their places is kept with the numbers of one process. */
-static bool take_part(struct ops_part *o, uint32_t i, struct pack *k, const struct trace *t,
-                      const struct numbers_log *l)
+static bool take_part(void *user, uint32_t i, struct pack *k, const struct trace *t, const struct numbers_log *l)
 {
+    struct ops_part *o = user;
     struct pack out = {.out = &o->rows};
     bool begun = pack_number(k, 0);
     ns_t first = (ns_t)pack_number(k, 0);
@@ -240,32 +241,6 @@ static bool take_part(struct ops_part *o, uint32_t i, struct pack *k, const stru
         pack_states(&out, &r);
     }
     return !k->bad && !o->rows.err;
-}
-
-/* Take what these parts have found. False: they do not serve. */
-static bool absorb_these(struct ops_part *o, struct trace *t, const struct buf *wanted)
-{
-    struct trace_share *s = t->share;
-    struct hosts_part *of = calloc(s->n_parts, sizeof *of);
-    struct numbers_log *logs = calloc(s->n_parts, sizeof *logs);
-    struct conn_table *trial = conn_table_new(ROOM_FLOWS_MIN); /* those of the command stay as they are if it fails */
-    struct hosts_use use = {.flows = 0};
-    bool ok = of && logs && trial;
-
-    for (uint32_t i = 0; ok && i < s->n_parts; i++) {
-        ok = hosts_part_read(&s->parts[i], wanted, &of[i], &use);
-        logs[i] = of[i].numbers;
-    }
-    ok = ok && hosts_part_fit(&use, t) && numbers_replay(logs, s->n_parts, trial);
-    for (uint32_t i = 0; ok && i < s->n_parts; i++)
-        ok = take_part(o, i, &s->parts[i], t, &logs[i]);
-    ok = ok && numbers_replay(logs, s->n_parts, observer_conns(t->observer));
-    for (uint32_t i = 0; logs && i < s->n_parts; i++)
-        numbers_free(&logs[i]);
-    conn_table_free(trial);
-    free(of);
-    free(logs);
-    return ok;
 }
 
 static int compare(const struct number_place *a, const struct number_place *b)
@@ -313,30 +288,11 @@ static void order(struct ops_part *o)
 
 void ops_part_begin(struct ops_part *o, struct trace *t, bool all)
 {
-    struct trace_share *s = t->share;
-    const char *why = all ? "an option needs all packets" : hosts_part_options(t);
-    struct buf wanted = {0};
-    struct pack k = {.out = &wanted};
+    static const struct hosts_taker taker = {forget, take_part};
 
-    if (s->found) {
-        s->why = why;
-        numbers_note(&o->hosts.numbers, observer_conns(t->observer));
-        return;
-    }
-    hosts_part_pack_options(&k, t);
-    if (!why && !wanted.err)
-        do {
-            forget(o);
-            o->taken = absorb_these(o, t, &wanted);
-        } while (!o->taken && s->next(s));
-    buf_free(&wanted);
-    if (o->taken) {
-        t->frames = s->packets;
+    o->taken = hosts_part_begin(&o->hosts, t, all, &taker, o);
+    if (o->taken)
         order(o);
-        return;
-    }
-    t->share = NULL;
-    forget(o);
 }
 
 bool ops_part_replay(struct ops_part *o, const struct trace *t, void (*put)(void *user, const struct ops_row *r),
