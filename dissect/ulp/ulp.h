@@ -25,12 +25,12 @@ enum ulp_looks {
     LOOKS_FIRST, /* what a client begins with: one message tells */
     LOOKS_FIRST_SERVER,
 };
-/* Whether one message tells. */
+/* Whether one message is enough to recognise the protocol. */
 static inline bool ulp_looks_first(enum ulp_looks l)
 {
     return l == LOOKS_FIRST || l == LOOKS_FIRST_SERVER;
 }
-/* Who sent what does not look like another protocol. */
+/* Which side sent a message that looks so; not of LOOKS_OTHER. */
 static inline enum ulp_side ulp_looks_side(enum ulp_looks l)
 {
     return l == LOOKS_SERVER || l == LOOKS_FIRST_SERVER ? ULP_SERVER : ULP_CLIENT;
