@@ -27,16 +27,16 @@ bool meter_stream_account(const struct meter *m, const struct wqe *w, uint32_t f
     const struct stream_row *s =
         flow >= STREAM_FLOW(0) && flow - STREAM_FLOW(0) < m->n_streams ? m->streams[flow - STREAM_FLOW(0)] : NULL;
     bool answered = w->op == WQE_READ || w->op == WQE_FETCH_ADD || w->op == WQE_CMP_SWAP;
-    ns_t lost[IWARP_TIMES], back[IWARP_TIMES] = {0};
+    ns_t lost[IWARP_TIMES], back[IWARP_TIMES] = {0}, all = end > w->start ? end - w->start : 0;
 
     if (!s || !s->conn)
         return false;
     iwarp_lost_between(s->conn, s->side, w->start, end, lost);
     if (answered)
         iwarp_lost_between(s->conn, iwarp_other(s->side), w->start, end, back);
-    for (unsigned i = 0; i < IWARP_TIMES; i++)
-        lost[i] += back[i];
-    stream_states(lost, end - w->start, states);
+    for (unsigned i = 0; i < IWARP_TIMES; i++) /* each is a part of all: no sum leaves its range */
+        lost[i] += back[i] < all - lost[i] ? back[i] : all - lost[i];
+    stream_states(lost, all, states);
     return true;
 }
 
