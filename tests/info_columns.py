@@ -6,10 +6,16 @@ CM = {"ConnectRequest": "REQ", "ConnectReply": "REP", "ReadyToUse": "RTU", "Conn
 # Names that differ: tshark's, ours.
 SAME = {"Async Event Request": "Asynchronous Event Request", "Active Namespace List": "Active Namespace ID list", "Namespace Identification Descriptor": "Namespace Identification Descriptor list",
         "NVMeOF Discovery": "Discovery", "SMART/Health Information": "SMART / Health Information", "Service Action In(16)": "READ CAPACITY(16)", "Mgmt Protocol In": "REPORT SUPPORTED OPERATION CODES",
-        "Negotiate Protocol": "Negotiate", "Session Logoff": "Logoff", "Logout": "Logout", "Closed": "Close"}
+        "Negotiate Protocol": "Negotiate", "Session Logoff": "Logoff", "Logout": "Logout", "Closed": "Close",
+        "Write Zero": "Write Zeroes", "Reserve Register": "Reservation Register", "Reserve Report": "Reservation Report", "Reserve Acquire": "Reservation Acquire",
+        "Reserve Release": "Reservation Release", "Authentication Recv": "Authentication Receive"}
+# Commands of NVMe that it calls unknown, as it does those without a name; of Authentication Receive it does so where the data are.
+UNKNOWN = ("Verify", "Zone Management Send", "Zone Management Receive", "Zone Append", "Authentication Receive", r"opcode 0x\w\w")
 
 
 def name(text):
+    if text == "Unknown Command":
+        return "(?:%s)" % "|".join(UNKNOWN)
     return re.escape(SAME.get(text, text))
 
 
@@ -27,6 +33,9 @@ def nvme(m, more=""):
     return name(words) + r"(?: \(.*\))? cid" + more
 
 
+# Behind the name of a feature whose value it has no field for.
+BUG = r"(?:\[Dissector bug, protocol NVMe Fabrics RDMA: [^]]*\(Unregistered hf!\)\])?"
+DATA = r" data \d|^RDMA (?:READ Response|WRITE) STag .* \| NFS \w+ xid 0x\w+ data$"
 # Protocols, a part of their line in tshark; the regular expression that is in our line then, or None and the reason.
 PARTS = (
     (".*", r"CM: (\w+)$", lambda m: "CM %s " % CM[m[1]], ""),
@@ -34,12 +43,14 @@ PARTS = (
      lambda m: "RC %s %s(?: with %s)? QP %s" % (m[1].upper().replace("RESPONSE", "Response"), m[2], (m[3] or " Invalidate").strip(), m[4]), ""),
     (".*", r"RC RDMA Read Request QP=(0x\w+) ", lambda m: "RC RDMA READ Request QP " + m[1], ""),
     (".*", r" ?\[Malformed Packet\]", None, "it is not: another protocol was taken for it, or parts of it were in other packets"),
-    ("NVMe.*", r"\| NVMe(?:OF)? CQE for (.+?)(?: Unknown)?$", lambda m: nvme(m, ".*: "), "what the command is about stands in its own line, which has the same cid"),
+    ("NVMe.*", r"\| NVMe(?:OF)? CQE for (.+?)(?: Unknown)?" + BUG + "$", lambda m: nvme(m, ".*: "), "what the command is about stands in its own line, which has the same cid"),
     ("NVMe.*", r"\| NVMeOF Data Request for (.+)$", lambda m: nvme(m, ".* data requested"), ""),
-    ("NVMe.*", r"\| NVMe[oO]F Data for (.+?)(?: Unknown)?, offset (\d+)$", lambda m: nvme(m, ".* data %s-" % m[2]), "likewise"),
-    ("NVMe.*", r"\| NVMe Identify Unknown$", lambda m: r"Identify \(", "it has a name"),
+    ("NVMe.*", r"\| NVMe[oO]F Data for (.+?)(?: Unknown)?(?:, offset (\d+))?$", lambda m: nvme(m, ".* data %s-" % (m[2] or 0)), "likewise"),
+    ("NVMe.*", r"\| NVMe Identify Unknown$", lambda m: r"Identify (?:\(|cid 0x\w+ cns 0x)", "it has a name, or a number"),
+    ("NVMe.*", r"\| NVMe Get Log Page Vendor Specific Page$", lambda m: r"Get Log Page cid 0x\w+ .*lid 0x[c-f]\w\b", "the number says so: those are from 0xc0 on"),
+    ("NVMe.*", r"\| NVMeOF Property ([GS]et) Reserved$", lambda m: r"Property %s \(Interrupt Mask (?:Set|Clear)\) cid" % m[1], "reserved for fabrics, and named as what a host asked for"),
     ("NVMe.*", r"\| NVMe(?:OF)? (Unknown|Reserved)$", lambda m: r"\| NVMe ", "likewise"),
-    ("NVMe.*", r"\| NVMe(?:OF)? (?!CQE|Data)(.+)$", nvme, ""),
+    ("NVMe.*", r"\| NVMe(?:OF)? (?!CQE |Data )(.+?)" + BUG + "$", nvme, ""),
     ("NFS", r"V(\d) NULL (?:Call|Reply)", lambda m: "NFS NULL xid", ""),
     ("NFS", r"V(\d) (?:Call|Reply)", lambda m: "NFS ", "the version is rpc.programversion; a reply has a status behind the colon"),
     ("NFS", r" \((?:Call|Reply) In \d+\)", None, "a capture is read once: -V of the reply names the frame of the call (rpc.repframe, rdma.ulp)"),
@@ -49,8 +60,8 @@ PARTS = (
     ("NFS", r" (?:FH|DH): (0x\w+)/?([^\s,]*)", lambda m: " fh %s.*%s" % (m[1], re.escape(m[2])), ""),
     ("NFS", r", (?:\[[A-Z][^]]*\](?:, )?)+", None, "which rights are asked for and given is in the body of ACCESS, which is not decoded"),
     ("NFS", r" StateID: 0x\w+", None, "a CRC of the state identifier that tshark makes up: rdma has the file handle"),
-    ("NFS", r" Offset: (\d+)", lambda m: " offset %s\\b| data \\d" % m[1], "where the last of the data came tshark tells of the call again"),
-    ("NFS", r" Len: (\d+)", lambda m: " count %s\\b| data \\d" % m[1], "likewise"),
+    ("NFS", r" Offset: (\d+)", lambda m: " offset %s\\b|%s" % (m[1], DATA), "where the last of the data came tshark tells of the call again; over iWARP its place is the TO"),
+    ("NFS", r" Len: (\d+)", lambda m: " count %s\\b|%s" % (m[1], DATA), "likewise"),
     ("NFS", r" From: \S+ To: (\S+)", lambda m: '"%s"' % re.escape(m[1]), "the latest name of a compound is kept: the new one"),
     ("NFS", r",? Path: (\S+)", None, "likewise"),
     ("NFS", r" ([A-Z][A-Z_]+)", lambda m: "NFS %s xid" % m[1], ""),
