@@ -47,7 +47,9 @@ void row_pack(struct pack *k, struct meter_row *r)
     WORDS(k, r, first_frame, migrated_frame);
     pack_addr(k, &r->migrated[0]);
     pack_addr(k, &r->migrated[1]);
-    WORDS(k, r, acks, ack_latency);
+    WORDS(k, r, acks, queue_max);
+    _Static_assert(offsetof(struct meter_row, queue_max) + sizeof r->queue_max == offsetof(struct meter_row, carries),
+                   "no number between them is left out");
     pack_name(k, &r->carries);
     WORDS(k, r, commands, command_bytes);
     PACK(k, r->accounted);
