@@ -34,8 +34,18 @@ static void pack_name(struct pack *k, const char **name)
         pack_words(k, &(r)->first, (char *)&(r)->last + sizeof(r)->last);                                              \
     } while (0)
 
+/* `last` is the member before `next`: one that is added between them is packed, or the build fails. */
+#define ENDS(last, next)                                                                                               \
+    _Static_assert(offsetof(struct meter_row, last) + sizeof((struct meter_row *)0)->last ==                           \
+                       offsetof(struct meter_row, next),                                                               \
+                   "a row is packed whole")
+
 void row_pack(struct pack *k, struct meter_row *r)
 {
+    ENDS(migrated_frame, migrated);
+    ENDS(queue_max, carries);
+    ENDS(command_bytes, accounted);
+    ENDS(lost, of_user);
     pack_addr(k, &r->src);
     pack_addr(k, &r->dst);
     WORDS(k, r, file, dqpn);
@@ -48,8 +58,6 @@ void row_pack(struct pack *k, struct meter_row *r)
     pack_addr(k, &r->migrated[0]);
     pack_addr(k, &r->migrated[1]);
     WORDS(k, r, acks, queue_max);
-    _Static_assert(offsetof(struct meter_row, queue_max) + sizeof r->queue_max == offsetof(struct meter_row, carries),
-                   "no number between them is left out");
     pack_name(k, &r->carries);
     WORDS(k, r, commands, command_bytes);
     PACK(k, r->accounted);
