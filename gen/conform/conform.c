@@ -9,10 +9,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define TRIES 5 /* of a test in which frames are lost at this side, or this side is late, */
-#define MORE                                                                                                           \
-    20 /* and at most so many more, for as long as an expectation may take, if it passes, but has measured too little  \
-        */
+#define TRIES 5 /* of a test in which frames are lost at this side, or this side is late */
+/* If it passes, but has measured too little: at most so many more, begun in the time that an expectation may take. */
+#define MORE 20
 
 /* Append what a scenario has reported about `id`, "ID:LINE: TEXT" a line, as one line. */
 static void put_reason(struct buf *b, const char *id, const char *text)
