@@ -124,32 +124,6 @@ static void note_depth(struct explainer *x, const struct event *e, struct flow_n
     }
 }
 
-static void bad_put(struct flow_notes *t, uint32_t psn, uint32_t frame, uint32_t incident)
-{
-    unsigned at = t->requests.bad_at++ % NOTED_BAD;
-
-    t->requests.bad[at].psn = psn;
-    t->requests.bad[at].frame = frame;
-    t->requests.bad[at].incident = incident;
-}
-
-/* Give a new flow the packets with a bad ICRC that came before its first good packet. */
-static void assign_bad_packets(struct explainer *x, uint32_t flow, struct flow_notes *t)
-{
-    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
-
-    for (unsigned i = 0; i < NOTED_BAD; i++) {
-        struct bad_packet *s = &x->bad_packets[i];
-        struct incident *st = s->frame ? incident_at(x, s->incident) : NULL;
-        if (!st || s->tap != f->tap || s->dqpn != f->dqpn || !is_same_way(&s->src, &s->dst, &f->src, &f->dst))
-            continue;
-        bad_put(t, s->psn, s->frame, s->incident);
-        st->flow = flow;
-        st->conn = f->conn;
-        s->frame = 0;
-    }
-}
-
 static void note_keys(struct flow_notes *t, const struct pkt *p)
 {
     unsigned at = t->requests.keys_at++ % NOTED_KEYS;
@@ -236,7 +210,7 @@ static void on_request(struct explainer *x, const struct event *e)
     if (!t)
         return;
     if (UNLIKELY(!t->headers.packets))
-        assign_bad_packets(x, e->flow, t);
+        explain_assign_bad_icrcs(x, e->flow, t);
     if (UNLIKELY(e->as == SEEN_RESTART))
         forget(t);
     if (UNLIKELY((x->taps || x->several_taps) && is_fresh_due(e)))
@@ -412,7 +386,7 @@ static void on_response(struct explainer *x, const struct event *e)
     if (!t)
         return;
     if (own && UNLIKELY(!own->headers.packets))
-        assign_bad_packets(x, e->own, own);
+        explain_assign_bad_icrcs(x, e->own, own);
     if (own)
         note_flow(x, own, e->p);
     if (e->p->op->flags & OPF_READ_RESP)
@@ -443,40 +417,6 @@ static void on_response(struct explainer *x, const struct event *e)
         explain_refused(x, e, t);
     else if (response_type(e->p) == AETH_NAK)
         explain_nak_obeyed(x, e, t);
-}
-
-/* A packet with a bad ICRC whose flow is not known yet: before the first good packet of the flow. */
-static void bad_packet_put(struct explainer *x, const struct pkt *p, uint32_t incident)
-{
-    struct bad_packet *s = &x->bad_packets[x->bad_packets_at++ % NOTED_BAD];
-
-    *s = (struct bad_packet){.tap = conn_tap_of(p->frame),
-                             .dqpn = p->bth.dqpn,
-                             .psn = p->bth.psn,
-                             .frame = frame_u32(p),
-                             .incident = incident,
-                             .answer = !(p->op->flags & OPF_REQUEST)};
-    conn_addr_of(p, &s->src, &s->dst);
-}
-
-static void on_bad_icrc(struct explainer *x, const struct pkt *p, uint32_t flow)
-{
-    struct incident *st = incident_new(x, CAUSE_BAD_ICRC, flow, p);
-    struct flow_notes *t = flow == FLOW_NONE ? NULL : notes_of(x, flow);
-
-    if (p->have & H_BTH)
-        icrc_sources_count(&x->icrcs, p);
-    if (st) {
-        incident_frame(st, ROLE_LOST, frame_u32(p));
-        st->place = PLACE_BEFORE;
-        st->is_request = p->op->flags & OPF_REQUEST;
-        st->psn = p->bth.psn;
-        incident_is(st, SAY(DAMAGED, .lost = frame_u32(p), .key = p->icrc_got, .key2 = p->icrc_want));
-    }
-    if (t && p->have & H_BTH)
-        bad_put(t, p->bth.psn, frame_u32(p), incident_number(x, st));
-    else if (st && p->have & H_BTH && !(p->op->flags & OPF_CNP))
-        bad_packet_put(x, p, incident_number(x, st));
 }
 
 /* A NAK for the very first packets, which were lost before the tap: it comes before the flow of its requests is
@@ -559,7 +499,7 @@ static void on_event(void *user, const struct event *e)
             on_unmatched(x, e);
         break;
     case EVENT_BAD_ICRC:
-        on_bad_icrc(x, e->p, e->own);
+        explain_bad_icrc(x, e->p, e->own);
         break;
     default:
         if (e->p->icrc == CRC_GOOD)

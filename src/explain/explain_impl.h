@@ -469,6 +469,10 @@ void explain_rnr(struct explainer *x, const struct event *e, struct flow_notes *
 /* A sequence NAK. If its requester went back to that PSN just before, too soon for an ACK timeout, this is the NAK that
  * it obeyed: time stamps of the two directions are not exact. */
 void explain_nak_obeyed(struct explainer *x, const struct event *e, struct flow_notes *t);
+/* A packet with a wrong ICRC, of `flow`, or FLOW_NONE: it is kept until its flow is known. */
+void explain_bad_icrc(struct explainer *x, const struct pkt *p, uint32_t flow);
+/* Give a new flow the packets with a wrong ICRC that came before its first good packet. */
+void explain_assign_bad_icrcs(struct explainer *x, uint32_t flow, struct flow_notes *t);
 void explain_paths(struct explainer *x);
 /* Paths that drop large packets (mtu.c): one incident for each host, of all taps. */
 void explain_mtu(struct explainer *x);

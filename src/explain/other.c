@@ -1,7 +1,9 @@
-/* layer 3 (explain): packets that are neither request nor response, each to where it is explained. */
+/* layer 3 (explain): packets that are neither request nor response, each to where it is explained; those whose ICRC is
+ * wrong, also before their flow is known. */
 #include "dissect/ip/tcp.h"
 #include "dissect/pkt.h"
 #include "dissect/socket/smc.h"
+#include "src/conn/packet.h"
 #include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
 
@@ -65,4 +67,65 @@ void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow)
     } else if (p->have & H_DETH && !(p->flags & PKT_MALFORMED)) {
         explain_datagram(x, p);
     }
+}
+
+/* --- Wrong ICRCs ---------------------------------------------------------------------------- */
+
+static void bad_put(struct flow_notes *t, uint32_t psn, uint32_t frame, uint32_t incident)
+{
+    unsigned at = t->requests.bad_at++ % NOTED_BAD;
+
+    t->requests.bad[at].psn = psn;
+    t->requests.bad[at].frame = frame;
+    t->requests.bad[at].incident = incident;
+}
+
+void explain_assign_bad_icrcs(struct explainer *x, uint32_t flow, struct flow_notes *t)
+{
+    const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
+
+    for (unsigned i = 0; i < NOTED_BAD; i++) {
+        struct bad_packet *s = &x->bad_packets[i];
+        struct incident *st = s->frame ? incident_at(x, s->incident) : NULL;
+        if (!st || s->tap != f->tap || s->dqpn != f->dqpn || !is_same_way(&s->src, &s->dst, &f->src, &f->dst))
+            continue;
+        bad_put(t, s->psn, s->frame, s->incident);
+        st->flow = flow;
+        st->conn = f->conn;
+        s->frame = 0;
+    }
+}
+
+/* A packet with a bad ICRC whose flow is not known yet: before the first good packet of the flow. */
+static void bad_packet_put(struct explainer *x, const struct pkt *p, uint32_t incident)
+{
+    struct bad_packet *s = &x->bad_packets[x->bad_packets_at++ % NOTED_BAD];
+
+    *s = (struct bad_packet){.tap = conn_tap_of(p->frame),
+                             .dqpn = p->bth.dqpn,
+                             .psn = p->bth.psn,
+                             .frame = frame_u32(p),
+                             .incident = incident,
+                             .answer = !(p->op->flags & OPF_REQUEST)};
+    conn_addr_of(p, &s->src, &s->dst);
+}
+
+void explain_bad_icrc(struct explainer *x, const struct pkt *p, uint32_t flow)
+{
+    struct incident *st = incident_new(x, CAUSE_BAD_ICRC, flow, p);
+    struct flow_notes *t = flow == FLOW_NONE ? NULL : notes_of(x, flow);
+
+    if (p->have & H_BTH)
+        icrc_sources_count(&x->icrcs, p);
+    if (st) {
+        incident_frame(st, ROLE_LOST, frame_u32(p));
+        st->place = PLACE_BEFORE;
+        st->is_request = p->op->flags & OPF_REQUEST;
+        st->psn = p->bth.psn;
+        incident_is(st, SAY(DAMAGED, .lost = frame_u32(p), .key = p->icrc_got, .key2 = p->icrc_want));
+    }
+    if (t && p->have & H_BTH)
+        bad_put(t, p->bth.psn, frame_u32(p), incident_number(x, st));
+    else if (st && p->have & H_BTH && !(p->op->flags & OPF_CNP))
+        bad_packet_put(x, p, incident_number(x, st));
 }
