@@ -26,6 +26,8 @@ static struct {
     struct termios before;
     bool have_before;
     MEVENT mouse;
+    cchar_t cells[LOOKS][0x80]; /* of ASCII */
+    bool made[LOOKS][0x80];     /* those that are */
 } term;
 
 static volatile sig_atomic_t caught_signal; /* signal */
@@ -137,6 +139,7 @@ bool term_start(const struct term_opts *o)
     term.none = o->none;
     term.color = o->color;
     term.ascii = o->ascii;
+    memset(term.made, 0, sizeof term.made);
     if (o->none && (!name || !*name || strcmp(name, "dumb") == 0))
         name = "xterm-256color";
     if (!open_files())
@@ -211,13 +214,13 @@ void term_show(bool repaint)
     doupdate();
 }
 
-/* The next character of a text, as it may be shown; *used: its bytes. */
 /* Marks that separate lines, or turn the direction of the text behind them. */
 static bool is_hidden_mark(wchar_t c)
 {
     return (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
+/* The next character of a text, as it may be shown; *used: its bytes. */
 static wchar_t printable(const char *s, size_t n, size_t *used, int *columns)
 {
     mbstate_t state = {0};
@@ -239,12 +242,43 @@ static wchar_t printable(const char *s, size_t n, size_t *used, int *columns)
     return L'.';
 }
 
+/* A byte below 0x80 as it is shown in a role. Made once: that costs more than to draw it. */
+static cchar_t ascii_cell(char c, enum look role)
+{
+    unsigned i = c >= 0x20 && c < 0x7f ? (unsigned)c : '.';
+    cchar_t *cell = &term.cells[role][i];
+
+    if (!term.made[role][i]) {
+        const wchar_t text[2] = {(wchar_t)i, 0};
+        setcchar(cell, text, attr_of(role), pair_of(role), NULL);
+        term.made[role][i] = true;
+    }
+    return *cell;
+}
+
+/* Write the bytes below 0x80 that a text begins with, a column each. Returns how many. */
+static unsigned put_ascii(unsigned y, unsigned x, const char *s, size_t n, enum look role)
+{
+    cchar_t cells[128];
+    unsigned k = 0;
+
+    for (; k < n && k < ARRAY_LEN(cells) && (uint8_t)s[k] < 0x80; k++)
+        cells[k] = ascii_cell(s[k], role);
+    mvwadd_wchnstr(stdscr, (int)y, (int)x, cells, (int)k);
+    return k;
+}
+
 unsigned term_put(unsigned y, unsigned x, unsigned width, const char *s, size_t n, unsigned skip, enum look role)
 {
     unsigned at = 0;
 
     for (size_t i = 0, used; i < n && at < width + skip; i += used) {
         int columns;
+        if (at >= skip && (uint8_t)s[i] < 0x80) {
+            used = put_ascii(y, x + at - skip, s + i, n - i < width + skip - at ? n - i : width + skip - at, role);
+            at += (unsigned)used;
+            continue;
+        }
         wchar_t text[2] = {printable(s + i, n - i, &used, &columns), 0};
         cchar_t cell;
         if (at + (unsigned)columns > width + skip)
