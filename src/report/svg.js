@@ -228,7 +228,8 @@ const roleOf = (l, role) => (role !== "lost" || l.lost ? role : l.cause === "bad
 
 /* A ladder as SVG: its steps are [time, frame, to the right, role, again, text, fields]. */
 function ladder(l) {
-    const narrow = isNarrow(), width = narrow ? 350 : 820, left = narrow ? 96 : 130, right = width - (narrow ? 6 : 20), top = 30, pitch = 26;
+    const narrow = isNarrow(), width = narrow ? 350 : 820, stamps = l.steps.map(([t, frame]) => frame + "  " + moment(t, 1e6)),
+        left = Math.max(narrow ? 96 : 130, 12 + 6.8 * Math.max(...stamps.map((s) => s.length))), right = width - (narrow ? 6 : 20), top = 30, pitch = 26;
     const svg = makeSvg("svg", {viewBox: "0 0 " + width + " " + (top + l.steps.length * pitch + 10), class: narrow ? "ladder narrow" : "ladder", role: "img", "aria-label": "Ladder of incident " + l.incident});
     for (const [x, name, anchor] of [[left, l.left, "start"], [right, l.right, "end"]]) {
         svg.append(makeSvg("line", {x1: x, x2: x, y1: top - 8, y2: top + l.steps.length * pitch + 6, class: "grid", "stroke-width": 1.5}));
@@ -243,8 +244,8 @@ function ladder(l) {
         const from = toRight ? left : right, to = lost ? (left + right) / 2 + (right - left) / 7 * (toRight ? 1 : -1) : toRight ? right : left, tip = toRight ? -7 : 7;
         const row = makeSvg("g", {class: "mark"});
         const stamp = makeSvg("text", {x: 4, y: y + 4, class: "faint"}), words = makeSvg("text", {x: (left + right) / 2, y: y - 5, "text-anchor": "middle", class: role ? "k" + k : ""});
-        stamp.append(frame + "  " + moment(t, 1e6));
-        const note = role ? " [" + roleOf(l, role) + "]" : again ? " [retransmitted]" : "", room = (narrow ? 36 : 84) - note.length;
+        stamp.append(stamps[i]);
+        const note = role ? " [" + roleOf(l, role) + "]" : again ? " [retransmitted]" : "", room = (narrow ? Math.floor((right - left) / 6.9) : 84) - note.length;
         const label = narrow ? info.replace(/^(RC|UC|XRC) | QP 0x[0-9a-f]+/g, "") : info;
         words.append((label.length > room ? label.slice(0, room - 2) + ".." : label) + note);
         row.append(stamp, makeSvg("line", {x1: from, x2: to, y1: y, y2: y, class: "k" + k, "stroke-width": role || again ? 2 : 1, "stroke-dasharray": again ? "6 3" : "none"}),

@@ -89,7 +89,7 @@ const number = (title, value, show) => ({title, value, show: show || plain, numb
  * roles say that it still is a table. */
 function cell(column, shown) {
     const length = (shown.textContent || shown).length;
-    return make("td", {role: "cell", "data-name": column.title, class: column.number ? "number" : length <= 22 ? "word" : length > 60 && "words"}, shown);
+    return make("td", {role: "cell", "data-name": column.title, class: column.number ? "number" : length <= 12 ? "word" : length <= 22 ? "word long" : length > 60 && "words"}, shown);
 }
 
 function fillRows(body, columns, rows) {
@@ -148,10 +148,13 @@ function numbers(caption, columns, rows) {
     return make("details", {class: "numbers"}, make("summary", {}, "Numbers: " + caption), tableBox(caption, columns, rows));
 }
 
+/* A text whose options are not torn at the end of a line. */
+const withOptions = (words) => words.split(/(--[a-z][a-z-]*)/).map((w, i) => (i % 2 ? make("span", {class: "option"}, w) : w));
+
 /* A figure: its title, its sentence, what is drawn, its table. */
 function figure(id, title, sentence, drawing, ...more) {
     const head = make("h3", {id: "figure-" + id}, title);
-    return make("figure", {"data-figure": id, "aria-labelledby": "figure-" + id}, head, make("p", {}, sentence), drawing, ...more);
+    return make("figure", {"data-figure": id, "aria-labelledby": "figure-" + id}, head, make("p", {}, ...withOptions(sentence)), drawing, ...more);
 }
 
 function section(id, title, ...children) {
