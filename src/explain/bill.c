@@ -417,6 +417,7 @@ static void charge(struct explainer *x, uint32_t number, const struct episode *e
     if (lost > s->worst_bill) {
         s->worst_bill = lost;
         s->worst = e->start;
+        s->worst_end = e->end;
     }
     if (e->end > s->stop)
         s->stop = e->end;
@@ -457,6 +458,7 @@ void bill_move(const struct explainer *x, struct incident *to, struct incident *
     if (from->worst_bill > to->worst_bill) {
         to->worst_bill = from->worst_bill;
         to->worst = time_at(x, to, from, from->worst);
+        to->worst_end = time_at(x, to, from, from->worst_end);
     }
     if (rests)
         report_rests(to, rests->n, rests->time);

@@ -79,9 +79,9 @@ struct incident {
     uint32_t times;                   /* further occurrences, not in `frames` */
     uint64_t again;                   /* packets retransmitted because of it */
     ns_t start, lost;                 /* when it began; time without progress */
-    /* Lost time of the accounts on the bill of this incident, and by state; first and last moment of it; start and
-     * length of the most expensive episode. */
-    ns_t bill, states[TIME_STATES], from, stop, worst, worst_bill;
+    /* Lost time of the accounts on the bill of this incident, and by state; first and last moment of it; start, end
+     * and lost time of the most expensive episode. */
+    ns_t bill, states[TIME_STATES], from, stop, worst, worst_end, worst_bill;
     uint32_t episodes;
     ns_t silence;       /* before the first retransmission on ACK timeout; 0: none */
     uint32_t psn, icrc; /* packet concerned, for the comparison with other taps */

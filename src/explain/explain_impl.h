@@ -599,6 +599,12 @@ uint32_t explain_count_hosts(struct conn_addr *v, uint32_t n);
 /* Group the incidents that `o` shows (summary.c). False: no memory. */
 bool summary_make(struct summary *s, struct explainer *x, const struct explain_opts *o);
 void summary_free(struct summary *s);
+/* The most expensive episode of an incident (summary.c): what of it lies between --since and --until. */
+struct moment {
+    const struct incident *of;
+    ns_t at, bill; /* when that part begins; lost time */
+};
+struct moment incident_worst(const struct incident *i, const struct explain_opts *o);
 /* Append the verdict (summary_print.c), without line ends: how many failures, how much lost time, its main causes. */
 void summary_verdict(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b);
 /* Append about ten lines (summary_print.c): the verdict, the cost by cause, the most expensive incidents. */

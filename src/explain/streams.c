@@ -34,7 +34,7 @@ static void bill(struct incident *s, const struct iwarp_repair *r)
     s->states[r->dups ? TIME_LOSS_RETRANSMISSION : TIME_ACK_TIMEOUT] = back;
     s->states[TIME_LOSS_RESEND] = cost - back;
     s->from = s->worst = r->from;
-    s->stop = r->end;
+    s->stop = s->worst_end = r->end;
     s->episodes = 1;
 }
 

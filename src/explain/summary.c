@@ -19,17 +19,29 @@ static ns_t end_of(const struct incident *i)
     return end > begin ? end : begin;
 }
 
-/* What of its bill lies between --since and --until: all of it, or a part as large as that of its time. What several
- * waits cost is taken to be spread evenly. */
-static ns_t bill_within(const struct incident *i, const struct explain_opts *o)
+/* What of a bill for the time between `from` and `to` lies between --since and --until: all of it, or a part as large
+ * as that of its time. What several waits cost is taken to be spread evenly. */
+static ns_t part_within(ns_t bill, ns_t from, ns_t to, const struct explain_opts *o)
 {
-    ns_t from = begin_of(i), to = end_of(i), all = to - from;
+    ns_t all = to - from;
 
     if (all <= 0)
-        return i->bill;
+        return bill;
     from = o->since && o->since > from ? o->since : from;
     to = o->until && o->until < to ? o->until : to;
-    return to <= from ? 0 : to - from == all ? i->bill : (ns_t)((__int128)i->bill * (to - from) / all);
+    return to <= from ? 0 : to - from == all ? bill : (ns_t)((__int128)bill * (to - from) / all);
+}
+
+static ns_t bill_within(const struct incident *i, const struct explain_opts *o)
+{
+    return part_within(i->bill, begin_of(i), end_of(i), o);
+}
+
+struct moment incident_worst(const struct incident *i, const struct explain_opts *o)
+{
+    ns_t at = o->since && o->since > i->worst ? o->since : i->worst;
+
+    return (struct moment){i, at, part_within(i->worst_bill, i->worst, i->worst_end, o)};
 }
 
 /* --- Groups ----------------------------------------------------------------------------------- */

@@ -292,42 +292,49 @@ static void put_table(const struct summary *s, const struct explainer *x, const 
                    count_str(s->n - rows, "more kind"), s->n - rows == 1 ? "it" : "them");
 }
 
-/* The most expensive incidents. */
+/* Put `m` among the worst ones, in their order. */
+static void take_moment(struct moment *worst, struct moment m)
+{
+    for (unsigned k = 0; k < WORST_SHOWN; k++)
+        if (m.bill > worst[k].bill) {
+            struct moment moved = worst[k];
+            worst[k] = m;
+            m = moved;
+        }
+}
+
+static void put_moment(const struct moment *m, const struct explain_opts *o, struct buf *b)
+{
+    struct buf line = {0};
+
+    o->put_time(o->user, &line, m->at);
+    buf_puts(&line, "  ");
+    buf_rounded(&line, m->bill);
+    buf_printf(&line, ", %s", cause_table[m->of->cause].name);
+    if (m->of->n_frames)
+        buf_printf(&line, ", frame %u", m->of->frames[0]);
+    if (m->of->n_frames && o->n_files > 1)
+        buf_printf(&line, " in file %u", m->of->files[0] + 1u);
+    buf_paragraph(b, buf_str(&line), 2, explain_columns(o));
+    buf_free(&line);
+}
+
+/* The most expensive episodes, of each incident one. */
 static void put_worst(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
-    const struct incident *shown[WORST_SHOWN] = {0};
+    struct moment worst[WORST_SHOWN] = {0};
     unsigned n = 0;
 
     for (uint32_t g = 0; g < s->n; g++)
-        for (uint32_t i = 0; i < s->groups[g].n && i < WORST_SHOWN; i++) {
-            const struct incident *at = &x->incidents[s->groups[g].of[i]];
-            for (unsigned k = 0; k < WORST_SHOWN; k++)
-                if (!shown[k] || at->worst_bill > shown[k]->worst_bill) {
-                    const struct incident *moved = shown[k];
-                    shown[k] = at;
-                    at = moved;
-                    if (!at)
-                        break;
-                }
-        }
-    while (n < WORST_SHOWN && shown[n] && shown[n]->worst_bill >= WORST_LEAST)
+        for (uint32_t i = 0; i < s->groups[g].n; i++)
+            take_moment(worst, incident_worst(&x->incidents[s->groups[g].of[i]], o));
+    while (n < WORST_SHOWN && worst[n].bill >= WORST_LEAST)
         n++;
     if (!n || !o->put_time)
         return;
     buf_printf(b, "Worst moment%s:\n", n == 1 ? "" : "s");
-    for (unsigned k = 0; k < n; k++) {
-        struct buf line = {0};
-        o->put_time(o->user, &line, shown[k]->worst);
-        buf_puts(&line, "  ");
-        buf_rounded(&line, shown[k]->worst_bill);
-        buf_printf(&line, ", %s", cause_table[shown[k]->cause].name);
-        if (shown[k]->n_frames)
-            buf_printf(&line, ", frame %u", shown[k]->frames[0]);
-        if (shown[k]->n_frames && o->n_files > 1)
-            buf_printf(&line, " in file %u", shown[k]->files[0] + 1u);
-        buf_paragraph(b, buf_str(&line), 2, explain_columns(o));
-        buf_free(&line);
-    }
+    for (unsigned k = 0; k < n; k++)
+        put_moment(&worst[k], o, b);
 }
 
 void summary_put(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
