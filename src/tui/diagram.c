@@ -8,7 +8,8 @@
 #define LADDER_MAX  20000 /* lines of a ladder */
 #define LINES_STEP  4     /* lines drawn in a step */
 #define LOOK_FOR    4096  /* packets among which the first connection is looked for */
-#define EVENTS_EACH 65536 /* packets among which the next event is looked for at a time */
+#define EVENTS_NEAR 512   /* packets among which the next event is looked for at first */
+#define EVENTS_EACH 65536 /* and at a time, if it is far */
 
 /* --- Which packets ---------------------------------------------------------------------------- */
 
@@ -420,8 +421,8 @@ static uint64_t event_from(struct tui *t, uint64_t at, bool up)
     uint64_t found = UINT64_MAX;
     bool more[2] = {true, true};
 
-    while (found == UINT64_MAX && more[!up]) {
-        struct numbers s = numbers_near(t, t->ladder_conn, at, EVENTS_EACH, more);
+    for (uint32_t each = EVENTS_NEAR; found == UINT64_MAX && more[!up]; each = min_u32(2 * each, EVENTS_EACH)) {
+        struct numbers s = numbers_near(t, t->ladder_conn, at, each, more);
         for (size_t k = 0; k < s.n && found == UINT64_MAX; k++) {
             uint64_t i = s.v[up ? s.n - 1 - k : k];
             if (up ? i < at : i >= at)

@@ -123,6 +123,21 @@ static bool add(struct rates_so_far *r, uint64_t bin, uint32_t of, const struct 
     return true;
 }
 
+/* Add `n` rates, of which `times` intervals are one of `r`, but for those before `from`. False without room. */
+static bool add_joined(struct rates_so_far *r, const struct rate *rates, uint32_t n, unsigned times, ns_t from)
+{
+    bool room = true;
+
+    for (uint32_t i = 0; i < r->n_rated; i++)
+        r->rated[i].last = NO_RATE;
+    for (uint32_t i = 0; room && i < n; i++) {
+        const struct rate x = rates[i];
+        if (r->origin + (ns_t)(x.bin / times + 1) * r->interval > from)
+            room = add(r, x.bin / times, x.of, &x.added);
+    }
+    return room;
+}
+
 /* Join `times` intervals to one, and forget those before `from`. */
 static void join(struct rates_so_far *r, unsigned times, ns_t from)
 {
@@ -130,13 +145,7 @@ static void join(struct rates_so_far *r, unsigned times, ns_t from)
 
     r->n = 0;
     r->interval *= times;
-    for (uint32_t i = 0; i < r->n_rated; i++)
-        r->rated[i].last = NO_RATE;
-    for (uint32_t i = 0; i < n; i++) {
-        const struct rate x = r->rates[i];
-        if (r->origin + (ns_t)(x.bin / times + 1) * r->interval > from)
-            add(r, x.bin / times, x.of, &x.added); /* has room: it moves to the front */
-    }
+    add_joined(r, r->rates, n, times, from); /* has room: they move to the front */
 }
 
 /* The time of the first packet that is kept. */
@@ -277,21 +286,18 @@ static void put_rate(struct tui *t, struct ticks *ticks, ns_t interval, const st
     ticks_add(ticks, &row, begin, since, &x->added);
 }
 
-/* A copy of the rates with longer intervals. False without memory. */
+/* The rates with longer intervals. False without memory. */
 static bool joined(const struct rates_so_far *r, unsigned times, ns_t from, struct rates_so_far *to)
 {
-    *to = *r;
-    to->rated = malloc((r->n_rated + 1) * sizeof *to->rated);
-    to->rates = malloc((r->n + 1) * sizeof *to->rates);
-    if (!to->rated || !to->rates)
+    *to = (struct rates_so_far){.origin = r->origin,
+                                .interval = r->interval * times,
+                                .rated = malloc((r->n_rated + 1) * sizeof *to->rated),
+                                .n_rated = r->n_rated};
+    if (!to->rated)
         return false;
-    to->cap = r->n + 1;
-    if (r->n)
-        memcpy(to->rates, r->rates, r->n * sizeof *to->rates);
     if (r->n_rated)
         memcpy(to->rated, r->rated, r->n_rated * sizeof *to->rated);
-    join(to, times, from);
-    return true;
+    return add_joined(to, r->rates, r->n, times, from);
 }
 
 /* Columns of the longest name of a tap behind a line. */
