@@ -239,19 +239,19 @@ function ladder(l) {
     }
     const span = l.steps.length ? l.steps[l.steps.length - 1][0] - l.steps[0][0] : 0;
     l.steps.forEach(([t, frame, toRight, role, again, info], i) => {
-        const waited = i ? t - l.steps[i - 1][0] : 0;
+        const waited = i ? t - l.steps[i - 1][0] : 0, waits = waited > span / 8 && !narrow; /* a long wait, written where it is */
         const y = top + i * pitch + pitch - 4, lost = role === "lost" && l.lost, k = role ? ROLE_COLORS[role] : 7;
         const from = toRight ? left : right, to = lost ? (left + right) / 2 + (right - left) / 7 * (toRight ? 1 : -1) : toRight ? right : left, tip = toRight ? -7 : 7;
         const row = makeSvg("g", {class: "mark"});
         const stamp = makeSvg("text", {x: 4, y: y + 4, class: "faint"}), words = makeSvg("text", {x: (left + right) / 2, y: y - 5, "text-anchor": "middle", class: role ? "k" + k : ""});
         stamp.append(stamps[i]);
-        const note = role ? " [" + roleOf(l, role) + "]" : again ? " [retransmitted]" : "", room = (narrow ? Math.floor((right - left) / 6.9) : 84) - note.length;
+        const note = role ? " [" + roleOf(l, role) + "]" : again ? " [retransmitted]" : "", room = (narrow ? Math.floor((right - left) / 6.9) : waits ? 74 : 84) - note.length;
         const label = narrow ? info.replace(/^(RC|UC|XRC) | QP 0x[0-9a-f]+/g, "") : info;
         words.append((label.length > room ? label.slice(0, room - 2) + ".." : label) + note);
         row.append(stamp, makeSvg("line", {x1: from, x2: to, y1: y, y2: y, class: "k" + k, "stroke-width": role || again ? 2 : 1, "stroke-dasharray": again ? "6 3" : "none"}),
             makeSvg("path", {d: lost ? `M${to - 5} ${y - 5}l10 10m0-10l-10 10` : `M${to + tip} ${y - 4}L${to} ${y}L${to + tip} ${y + 4}`, class: "k" + k, fill: "none", "stroke-width": 2}), words,
             makeSvg("title", {}, info));
-        if (waited > span / 8 && !narrow) { /* a long wait, written where it is */
+        if (waits) {
             const wait = makeSvg("text", {x: right - 10, y: y - 5, "text-anchor": "end", class: "faint"});
             wait.append("+" + duration(waited, 3));
             row.append(wait);
