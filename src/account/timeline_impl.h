@@ -293,6 +293,12 @@ struct turn {
 };
 #define TURNS 256 /* the latest ones */
 
+/* When a request first passed behind the latest frame of a pause that was no longer sure to hold it back: of the latest
+ * such pause, which began at `since`. */
+struct pause_passed {
+    ns_t since, at;
+};
+
 /* What a host sends, as a tap sees it: all its queue pairs together. */
 struct port {
     struct conn_addr addr;
@@ -304,7 +310,8 @@ struct port {
     ns_t loop;         /* the shortest time from a packet that it had to wait for to the request that it sent then */
     ns_t still, awake; /* the latest time in which it sent no request for STOP_LEAST or longer */
     struct turn turns[TURNS];
-    uint32_t n_turns; /* so far; the latest is at (n_turns - 1) % TURNS */
+    uint32_t n_turns;                          /* so far; the latest is at (n_turns - 1) % TURNS */
+    struct pause_passed passed[PAUSE_CLASSES]; /* by class, of the usual map of DSCPs or of the VLAN tag */
 };
 #define PORTS_MOST 65536 /* all further ones count as one */
 
@@ -313,6 +320,7 @@ struct paused {
     uint32_t tap, frame; /* frame: first one of the pause */
     uint8_t mac[6];
     ns_t since, until; /* until: at most, from the latest pause frame */
+    ns_t asked;        /* the latest pause frame */
     ns_t sure;         /* until then, from the latest pause frame, it holds at any rate of the link */
     uint8_t classes;   /* that it pauses, a mask */
     uint64_t passed;   /* DSCPs of requests that passed meanwhile, a mask */

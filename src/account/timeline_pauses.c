@@ -69,32 +69,11 @@ void timeline_pause(struct timeline *t, const struct pkt *p)
     if (!x || (!quanta && now >= x->until))
         return;
     x->until = now + (ns_t)quanta * QUANTUM_MOST;
+    x->asked = now;
     x->sure = now + SURE_FOR(quanta);
     x->classes |= pause_frame_paused(&f);
     if (!quanta)
         note_unpaused(t, x, x->passed);
-}
-
-void timeline_note_class(struct timeline *t, struct direction *d, const struct pkt *p)
-{
-    uint32_t tap = conn_tap_of(p->frame);
-    ns_t now = p->frame->ts;
-    uint64_t dscp;
-
-    d->classed = true;
-    d->tagged = p->have & H_VLAN;
-    d->pcp = (uint8_t)(p->vlan >> 13);
-    d->dscp = p->addr_len ? p->tos >> 2 : 0;
-    dscp = UINT64_C(1) << d->dscp;
-    t->dscps |= d->tagged ? 0 : dscp;
-    for (uint32_t i = 0; i < PAUSES_AT_ONCE && i < t->n_pauses; i++) {
-        struct paused *x = &t->pauses[(t->n_pauses - 1 - i) % PAUSES];
-        if (x->tap != tap || now <= x->since + PAUSE_REACTION || now >= x->until)
-            continue;
-        x->passed |= dscp;
-        if (now < x->sure)
-            note_unpaused(t, x, dscp);
-    }
 }
 
 /* Whether a DSCP is of another class than `class`: by the usual map of hosts and switches its upper three bits are its
@@ -116,6 +95,60 @@ static bool may_hold(const struct timeline *t, const struct direction *d, const 
             return true;
     }
     return false;
+}
+
+/* Until when a pause certainly holds, and what was under way when it was demanded passes. */
+static ns_t sure_until(const struct paused *x)
+{
+    return x->sure - x->asked > PAUSE_REACTION ? x->sure : x->asked + PAUSE_REACTION;
+}
+
+static unsigned class_of(const struct direction *d)
+{
+    return d->tagged ? d->pcp : d->dscp >> 3;
+}
+
+/* A request of `d`, whose class pause `x` may hold back, passes at `now`, when that is no longer sure: for its host and
+ * class the pause is over, unless it is demanded again. A capture need not have the frame that ends a pause, and it
+ * does not tell the rate of the link, thus how long a pause lasts without such a frame. */
+static void note_over(struct direction *d, const struct paused *x, ns_t now)
+{
+    struct pause_passed *p = d->host ? &d->host->passed[class_of(d)] : NULL;
+
+    if (p && (x->since > p->since || (x->since == p->since && p->at <= x->asked)))
+        *p = (struct pause_passed){.since = x->since, .at = now};
+}
+
+/* Until when a pause may have held back a direction. */
+static ns_t held_until(const struct direction *d, const struct paused *x)
+{
+    const struct pause_passed *p = d->host ? &d->host->passed[class_of(d)] : NULL;
+
+    return p && p->since == x->since && p->at > x->asked ? p->at : x->until;
+}
+
+void timeline_note_class(struct timeline *t, struct direction *d, const struct pkt *p)
+{
+    uint32_t tap = conn_tap_of(p->frame);
+    ns_t now = p->frame->ts;
+    uint64_t dscp;
+
+    d->classed = true;
+    d->tagged = p->have & H_VLAN;
+    d->pcp = (uint8_t)(p->vlan >> 13);
+    d->dscp = p->addr_len ? p->tos >> 2 : 0;
+    dscp = UINT64_C(1) << d->dscp;
+    t->dscps |= d->tagged ? 0 : dscp;
+    for (uint32_t i = 0; i < PAUSES_AT_ONCE && i < t->n_pauses; i++) {
+        struct paused *x = &t->pauses[(t->n_pauses - 1 - i) % PAUSES];
+        if (x->tap != tap || now <= x->since + PAUSE_REACTION || now >= x->until)
+            continue;
+        x->passed |= dscp;
+        if (now > sure_until(x) && may_hold(t, d, x))
+            note_over(d, x, now);
+        if (now < x->sure)
+            note_unpaused(t, x, dscp);
+    }
 }
 
 /* A pause goes on behind a response, until a request passes: CNPs did not hold that request back. */
@@ -261,7 +294,7 @@ void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_
         return;
     keep_silence(t, flow, from, now);
     for (uint32_t i = 0; (x = pause_back(t, i)); i++) {
-        ns_t a = x->since > from ? x->since : from, b = x->until < now ? x->until : now;
+        ns_t until = held_until(d, x), a = x->since > from ? x->since : from, b = until < now ? until : now;
         bool holds = held - b < PAUSE_REACTION;
         if (x->tap != tap || b <= a || !may_hold(t, d, x))
             continue;

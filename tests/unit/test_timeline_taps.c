@@ -384,6 +384,50 @@ Test(timeline_taps, pauses_that_follow_each_other_closely_are_one)
     cr_expect_eq(account()->states[TIME_PAUSED], 10000 * US);
 }
 
+/* A request, its response 10 us later, a pause 40 us after that, and behind 2 ms the next request, which passes. */
+static void passes_a_pause(void)
+{
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 10 * US, mk_ack(100, 0x1f, 1));
+    pause_for(40 * US, 0xffff);
+    talk(&t, 0, 2000 * US, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 1, 10 * US, mk_ack(101, 0x1f, 2));
+}
+
+Test(timeline_taps, a_request_that_passes_ends_a_pause_whose_end_was_not_seen)
+{
+    start();
+
+    passes_a_pause();
+    talk(&t, 0, 5000 * US, mk(OP_SEND_ONLY, 102, 10));
+    talk(&t, 1, 10 * US, mk_ack(102, 0x1f, 3));
+    cr_expect_eq(account()->states[TIME_PAUSED], 2000 * US);
+    cr_expect_eq(account()->states[TIME_IDLE], 5040 * US);
+}
+
+Test(timeline_taps, what_passes_before_a_pause_takes_effect_does_not_end_it)
+{
+    start();
+
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 10 * US, mk_ack(100, 0x1f, 1));
+    pause_for(40 * US, 1000);
+    talk(&t, 0, 5 * US, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 1, 400 * US, mk_ack(101, 0x1f, 2));
+    cr_expect_gt(account()->states[TIME_PAUSED], 404 * US);
+}
+
+Test(timeline_taps, a_pause_frame_behind_requests_that_passed_holds_back_the_next_ones)
+{
+    start();
+
+    passes_a_pause();
+    pause_for(1000 * US, 0xffff);
+    pause_for(300 * US, 0);
+    talk(&t, 0, 5 * US, mk(OP_SEND_ONLY, 102, 10));
+    cr_expect_geq(account()->states[TIME_PAUSED], 2300 * US);
+}
+
 Test(timeline_taps, a_pause_that_another_tap_saw_most_likely_held_a_request_back)
 {
     struct timeline *l = start();
