@@ -12,6 +12,17 @@ static ns_t least_trip(const struct direction *d, const struct req_dir *h)
     return usual > trip ? usual : trip;
 }
 
+#define TRIP_PART 16 /* at most such a part of a round trip depends on the length of the frames that make it */
+#define TRIPS_FAR 16 /* no NAK takes so many round trips */
+
+/* Whether a NAK that came `latest` after the latest copy of a packet, a little less than the shortest round trip
+ * `least`, reports that copy nevertheless: shorter frames make a shorter round trip, and a NAK for the copy before
+ * would have come far too late, `before` after it. */
+static bool is_almost_due(ns_t least, ns_t latest, ns_t before)
+{
+    return latest >= least - least / TRIP_PART && before / TRIPS_FAR > least && before > SLOW_LEAST;
+}
+
 /* When the copy that a sequence NAK at `now` reports missing was sent. If the NAK comes too soon after the latest copy,
  * it reports the copy before.
  *
@@ -28,7 +39,7 @@ static ns_t asked_copy(const struct direction *d, const struct req_dir *h, const
     for (uint32_t i = 1; i <= COPIES && i <= d->n_copies; i++) {
         const struct copy *c = &d->copies[(d->n_copies - i) % COPIES];
         if (c->psn == s->psn && now - c->ts >= least)
-            return c->ts;
+            return is_almost_due(least, now - s->ts, now - c->ts) ? s->ts : c->ts;
     }
     return s->ts;
 }

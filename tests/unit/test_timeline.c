@@ -464,3 +464,31 @@ Test(timeline, what_a_host_sends_is_kept_apart_of_every_host_and_tap)
     store_be32(a.b + 12, 99);
     cr_expect_eq(timeline_port(timeline_of(t.observer), &a, 7 << 16)->pace, 99 * 50 + 7);
 }
+
+/* A round trip takes 20 us; the ACK of a SEND comes 5 ms late, and an RNR NAK with it, after which all is
+ * retransmitted; `after` its retransmission comes the NAK for the last packet. */
+static void nak_behind_a_late_answer(ns_t after)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 20 * US, mk_ack(100, 0x1f, 1));
+    for (unsigned i = 101; i <= 104; i++)
+        talk(&t, 0, 0, mk(OP_SEND_ONLY, i, 10));
+    talk(&t, 1, 5000 * US, mk_ack(101, 0x1f, 2));
+    talk(&t, 1, 0, mk_ack(102, 0x2c, 2)); /* timer 12: 640 us */
+    for (unsigned i = 102; i <= 104; i++)
+        talk(&t, 0, i == 102 ? 640 * US : 0, mk(OP_SEND_ONLY, i, 10));
+    talk(&t, 1, after, mk_ack(103, 0x60, 3));
+}
+
+Test(timeline, a_nak_a_little_sooner_than_a_round_trip_reports_the_latest_copy)
+{
+    nak_behind_a_late_answer(19 * US);
+    cr_expect_eq(account()->states[TIME_LOSS_NAK], 19 * US);
+}
+
+Test(timeline, a_nak_much_sooner_than_a_round_trip_reports_the_copy_before)
+{
+    nak_behind_a_late_answer(5 * US);
+    cr_expect_geq(account()->states[TIME_LOSS_NAK], 5000 * US);
+}
