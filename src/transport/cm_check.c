@@ -225,7 +225,7 @@ static struct verdict header_check(const struct cm_msg *m, const struct cm_wire 
     if (w && w->mad_len != MAD_LEN)
         return verdict_fail(RULE_CM_02, "MAD bytes", MAD_LEN, w->mad_len);
     if (w && w->qkey != GSI_QKEY)
-        return verdict_fail(RULE_CM_02, "Q_Key", GSI_QKEY, w->qkey);
+        return verdict_fail(RULE_FMT_16, "Q_Key", GSI_QKEY, w->qkey);
     if (w && w->source_qpn != 1)
         return verdict_fail(RULE_CM_02, CM_SOURCE_QPN, 1, w->source_qpn);
     return verdict_pass();
@@ -523,5 +523,5 @@ unsigned cm_refusal(const struct cm_conn *c, const struct cm_params *listener)
 
 bool cm_is_ignored(struct verdict v)
 {
-    return v.rule == RULE_CM_01 || v.rule == RULE_CM_02 || v.rule == RULE_CM_07;
+    return v.rule == RULE_CM_01 || v.rule == RULE_CM_02 || v.rule == RULE_CM_07 || v.rule == RULE_FMT_16;
 }

@@ -100,6 +100,7 @@ CASES = [
     field("PSN of an ACK", "ACK-02", ON + ">so 1; <ack 1 m=2; >so 2; !<ack {9|2} m=3 at=80; >so 3 at=2000; <ack 3 m=4", must="R", may=ELSE),
     field("Solicited Event of a First", "SEQ-08", MID + "!>sf 1 f={s|-}; >sl 2; <ack 2 m=8"),
     field("attribute of a MAD", "CM-02", ">req; <rep; !>rtu attr={0x1b|0x14}; " + DATA),
+    field("Q_Key of a MAD", "FMT-16", "!>req; ?<rep; ?>rtu; " + DATA, put(54, b"\0\0\0\5")),
     field("MAD status: redirect", "CM-02", ">req; <rep; !>rtu mstatus={2|0}; " + DATA),
     field("length of the reason", "CM-05", ">req; !<rej %s of=0 length={73|0}" % BY_B),
     field("local id of an APR", "CM-01", CM + DATA + ">lap qpn=$qb at=1000; !<apr at=1000 lid={9|2}", must=MUST_COMPLETE, may=ELSE),
