@@ -235,13 +235,13 @@ static bool is_answered(const struct judge *j, const struct cm_ends *e, unsigned
 
 /* CM-07: the requests of a flow go to an unknown queue pair, but begin with the PSN that CM named for a connection
  * whose flow is missing. No responses come back from there, or they go to that connection's queue pair: the requests
- * carry a wrong destination QP. */
+ * carry a wrong destination QP. Of those to QP 0xffffff, FMT-14 tells. */
 static void check_first_qpn(struct judge *j, uint32_t flow, const struct jflow *f)
 {
     const struct flow *c = &j->flow[flow];
     struct found g = found_of(RULE_CM_07, flow);
     unsigned side;
-    const struct cm_ends *e = ends_of_first(j, flow, &side);
+    const struct cm_ends *e = c->dqpn == 0xffffff ? NULL : ends_of_first(j, flow, &side);
     uint32_t named = e ? conn_flow_named(j->conns, c->tap, &c->src, &c->dst, e->qpn[!side]) : FLOW_NONE;
     bool has_requests = named != FLOW_NONE && j->flows[named].dir;
 

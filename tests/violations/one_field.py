@@ -80,6 +80,7 @@ CASES = [
     field("id of a service tag", "FMT-22", ">so 0 vlan=0x6003; <ack 0 m=1 vlan=0x6003; !>so 1 vlan={0x6004|0x6003}; <ack 1 m=2 vlan=0x6003", every(service_tag, service_tag)),
     field("priority of a service tag", "FMT-22", ">so 0 vlan=0x6003; <ack 0 m=1 vlan=0x6003; !>so 1 vlan={0x4003|0x6003}; <ack 1 m=2 vlan=0x6003", every(service_tag, service_tag)),
     field("DEI of a service tag", "FMT-22", ">so 0 vlan=0x6003; <ack 0 m=1 vlan=0x6003; !>so 1 vlan={0x7003|0x6003}; <ack 1 m=2 vlan=0x6003", every(service_tag, service_tag)),
+    field("DestQP 0xffffff of all requests", "FMT-14", CM + "!>so 0{ q=0xffffff|}; {|<ack 0 m=1}; ?>so 1{ q=0xffffff|}; {|<ack 1 m=2}; ?>so 0{ q=0xffffff|} at=70000; {|<ack 0 m=2}", must="ncqr", may=ELSE),
     field("MAC address of a multicast", "SVC-05", "!>so 0 op=0x64 f=- fill=0 q=0xffffff dst=239.0.0.1 mac={01005e000002|01005e000001}"),
     field("multicast address", "SVC-05", "!>so 0 op=0x64 f=- fill=0 q=0xffffff dst={239.0.0.2|239.0.0.1} mac=01005e000001"),
     field("queue pair of a multicast", "SVC-05", "!>so 0 op=0x64 f=- fill=0 q={77|0xffffff} dst=239.0.0.1 mac=01005e000001"),
