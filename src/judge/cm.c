@@ -290,7 +290,7 @@ static void check_message(struct judge *j, const struct pkt *p, const struct cm_
     cm_wire_of(&w, p);
     for (unsigned i = 0; i < checks; i++) {
         struct verdict v = cm_msg_check_one(i, m, &w);
-        if (!verdict_ok(v) && v.rule != RULE_FMT_16) /* the Q_Key: told of every datagram to QP 1 (header.c) */
+        if (!verdict_ok(v))
             cm_found(j, p, cm_found_of(j, m, v, 0));
     }
 }

@@ -226,8 +226,7 @@ struct cm_wire {
     bool addr;       /* src and dst are known */
     uint8_t src[16]; /* GID, or IPv4-mapped address, of the packet */
     uint8_t dst[16];
-    uint32_t qkey;       /* of the DETH */
-    uint32_t source_qpn; /* likewise */
+    uint32_t source_qpn; /* of the DETH */
     uint32_t mad_len;    /* bytes of the datagram on the wire */
 };
 void cm_wire_of(struct cm_wire *w, const struct pkt *p);

@@ -3,8 +3,6 @@
 
 #include "dissect/pkt.h"
 
-#define GSI_QKEY UINT32_C(0x80010000)
-
 /* --- States and messages ---------------------------------------------------------------------- */
 
 #define ROW(...)                                                                                                       \
@@ -224,8 +222,6 @@ static struct verdict header_check(const struct cm_msg *m, const struct cm_wire 
         return verdict_fail(RULE_CM_02, "MAD status", 0, h->status);
     if (w && w->mad_len != MAD_LEN)
         return verdict_fail(RULE_CM_02, "MAD bytes", MAD_LEN, w->mad_len);
-    if (w && w->qkey != GSI_QKEY)
-        return verdict_fail(RULE_FMT_16, "Q_Key", GSI_QKEY, w->qkey);
     if (w && w->source_qpn != 1)
         return verdict_fail(RULE_CM_02, CM_SOURCE_QPN, 1, w->source_qpn);
     return verdict_pass();
@@ -368,7 +364,6 @@ void cm_wire_of(struct cm_wire *w, const struct pkt *p)
     memset(w, 0, sizeof *w);
     w->roce = p->encap == ENCAP_ROCEV1 || p->encap == ENCAP_ROCEV2;
     w->mad_len = p->payload_len;
-    w->qkey = p->have & H_DETH ? p->deth.qkey : 0;
     w->source_qpn = p->have & H_DETH ? p->deth.srcqp : 0;
     w->addr = p->addr_len == 4 || p->addr_len == 16;
     if (w->addr) {
@@ -523,5 +518,5 @@ unsigned cm_refusal(const struct cm_conn *c, const struct cm_params *listener)
 
 bool cm_is_ignored(struct verdict v)
 {
-    return v.rule == RULE_CM_01 || v.rule == RULE_CM_02 || v.rule == RULE_CM_07 || v.rule == RULE_FMT_16;
+    return v.rule == RULE_CM_01 || v.rule == RULE_CM_02 || v.rule == RULE_CM_07;
 }

@@ -147,7 +147,6 @@ Test(cm_check, each_rule_of_a_single_message_is_noticed)
     BROKEN(RULE_CM_02, m.mad.method = 0x01);
     BROKEN(RULE_CM_02, m.mad.base_version = 2);
     BROKEN(RULE_CM_02, w.mad_len = 232);
-    BROKEN(RULE_FMT_16, w.qkey = 0x11111111);
     BROKEN(RULE_CM_16, m.req.private_data[0] = 0x10);
     BROKEN(RULE_CM_16, m.req.private_data[1] = 0x50);
     BROKEN(RULE_CM_16, m.req.private_data[4] = 1);
