@@ -98,6 +98,7 @@ def run(lab, module, todo, total):
     say("# guests of %s ready after %.1f s" % (module.__name__, time.time() - start))
     while todo:
         (name, f), start = todo.pop(0), time.time()
+        was_busy, seen = False, ""
         if start > END:
             total[2] += 1
             say("ok %s # SKIP the time is up" % name)

@@ -39,6 +39,13 @@ Test(conform, a_battery_is_read_with_its_rules_and_scenarios)
     cr_assert(token_is(&battery.test[1].script, "run\n"));
 }
 
+Test(conform, a_long_test_is_long_wherever_it_is_said_to_be_slow_too)
+{
+    parses("test a/b S Title\nanchor 9.6\nlong\nslow\nrun\ntest a/c S Title\nanchor 9.6\nslow\nrun\n", "");
+    cr_expect(battery.test[0].is_long && battery.test[0].slow);
+    cr_expect(!battery.test[1].is_long && battery.test[1].slow);
+}
+
 Test(conform, what_is_wrong_with_a_battery_is_said_with_its_line)
 {
     parses("", "there is no test");

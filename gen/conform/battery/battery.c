@@ -140,7 +140,7 @@ static int take_head(struct conform_test *t, const struct token *w, struct token
     }
     if ((token_is(w, "slow") || token_is(w, "long")) && !rest.len) {
         t->slow = true;
-        t->is_long = token_is(w, "long");
+        t->is_long |= token_is(w, "long");
         return 1;
     }
     for (unsigned i = 0; i < ARRAY_LEN(heads); i++)
