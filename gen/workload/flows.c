@@ -92,6 +92,8 @@ static bool parse_hot(const struct workload *w, const char *args, struct hot *h,
     }
     if (h->hosts && h->times == 1)
         return text_fail(e, NULL, "expected times=N, 2 to 1000, beside hot=HOSTS");
+    if (!h->hosts && h->times > 1)
+        return text_fail(e, NULL, "expected hot=HOSTS, 1 to %u, beside times=N", w->n - 1);
     return true;
 }
 

@@ -82,6 +82,8 @@ int sim_show(const struct sim_job *job, struct buf *b)
         return cli_show(b);
     bool good = !b->err && cli_flush(b, STDERR_FILENO);
 
+    if (b->err)
+        cli_error("sim: out of memory");
     buf_free(b);
     return good ? 0 : EXIT_BAD;
 }
