@@ -293,8 +293,8 @@ struct turn {
 };
 #define TURNS 256 /* the latest ones */
 
-/* When a request first passed behind the latest frame of a pause that was no longer sure to hold it back: of the latest
- * such pause, which began at `since`. */
+/* The first request of a host and class that passed (`at`) after the latest frame of a pause, when that pause may
+ * already have ended. `since`: when the pause began. */
 struct pause_passed {
     ns_t since, at;
 };

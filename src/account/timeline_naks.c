@@ -12,8 +12,8 @@ static ns_t least_trip(const struct direction *d, const struct req_dir *h)
     return usual > trip ? usual : trip;
 }
 
-#define TRIP_PART 16 /* at most such a part of a round trip depends on the length of the frames that make it */
-#define TRIPS_FAR 16 /* no NAK takes so many round trips */
+#define TRIP_PART 16 /* taken to be the most that the length of frames makes of a round trip */
+#define TRIPS_FAR 16 /* a NAK later than that is taken to report a later copy */
 
 /* Whether a NAK that came `latest` after the latest copy of a packet, a little less than the shortest round trip
  * `least`, reports that copy nevertheless: shorter frames make a shorter round trip, and a NAK for the copy before

@@ -235,7 +235,7 @@ static bool is_answered(const struct judge *j, const struct cm_ends *e, unsigned
 
 /* CM-07: the requests of a flow go to an unknown queue pair, but begin with the PSN that CM named for a connection
  * whose flow is missing. No responses come back from there, or they go to that connection's queue pair: the requests
- * carry a wrong destination QP. Of those to QP 0xffffff, FMT-14 tells. */
+ * carry a wrong destination QP. Requests to QP 0xffffff are reported by FMT-14. */
 static void check_first_qpn(struct judge *j, uint32_t flow, const struct jflow *f)
 {
     const struct flow *c = &j->flow[flow];

@@ -150,7 +150,7 @@ static uint64_t iface_of_flow(const struct judge *j, uint32_t flow)
     uint32_t iface = j->flow[flow].tap & 0xffff;
 
     if (iface >= JUDGE_TAPS || memcmp(j->o.tap, j->o.tap + 1, sizeof j->o.tap - sizeof *j->o.tap) == 0)
-        return 0; /* each is what the one before is */
+        return 0; /* all taps are on the same side */
     return UINT64_C(1) << iface;
 }
 
