@@ -72,7 +72,7 @@ $(BUILD)/unit: $(call obj,$(READER) $(GEN) $(UNIT)) $(PAGE) $(BATTERY)
 	$(LINK) -lcriterion
 $(BUILD)/leaky: $(BUILD)/tests/asan/leaky.o
 	$(LINK) -lcriterion
-$(BUILD)/hostile: $(call obj,$(READER)) $(PAGE) $(BUILD)/tests/hostile/hostile.o
+$(BUILD)/hostile: $(call obj,$(READER) $(wildcard tests/hostile/*.c)) $(PAGE)
 	$(LINK)
 $(BUILD)/property: $(call obj,$(CORE) $(TRACE) $(GEN) $(PROPERTY)) $(PAGE) $(BATTERY)
 	$(LINK) -Wl,--wrap=mmap,--wrap=munmap

@@ -7,8 +7,8 @@
 #include "src/conn/annotate.h"
 #include "src/show/print.h"
 
-/* Print `p` in one format; `b` then holds that text only. */
-static inline void print_as(struct buf *b, struct pkt *p, enum print_format format)
+/* Print `p` in one format, its bytes too if `hex`; `b` then holds that text only. */
+static inline void print_with(struct buf *b, struct pkt *p, enum print_format format, bool hex)
 {
     static struct print_column columns[2] = {{.name = "infiniband.bth.opcode"}, {.name = "ip.addr"}};
     struct printer pr = {.digits = 9};
@@ -16,7 +16,7 @@ static inline void print_as(struct buf *b, struct pkt *p, enum print_format form
     for (unsigned i = 0; i < ARRAY_LEN(columns); i++)
         if (!columns[i].n_refs)
             columns[i].n_refs = field_find(columns[i].name, strlen(columns[i].name), columns[i].refs, PRINT_REFS);
-    pr.opts = (struct print_opts){.format = format, .tree = true, .hex = true, .color = true, .columns = columns};
+    pr.opts = (struct print_opts){.format = format, .tree = true, .hex = hex, .color = true, .columns = columns};
     pr.opts.n_columns = ARRAY_LEN(columns);
     pr.opts.separator = ';';
     pr.opts.aggregator = ',';
@@ -24,6 +24,11 @@ static inline void print_as(struct buf *b, struct pkt *p, enum print_format form
     b->len = 0;
     print_seen(&pr, p);
     print_packet(&pr, b, p);
+}
+
+static inline void print_as(struct buf *b, struct pkt *p, enum print_format format)
+{
+    print_with(b, p, format, true);
 }
 
 /* Decode `frame`, note its context unless `c` is NULL, and print it in every format; at the end `b` holds its line of

@@ -3,62 +3,65 @@
  *
  * usage: hostile SECONDS SCRATCH-FILE JSON-FILE FILE...
  *
- * Frames are decoded and printed cut at each length (as by a snap length, and as if the wire had carried no more) and
- * with each byte changed (all bits, and one bit); each format prints one of these four at least. Files are read cut at
- * each record's start and around it. When SECONDS are over, what was done is a sample spread evenly over all frames.
- * Some of the packets are written to JSON-FILE, one a line, for another program to check. Exit status 1 if a cut file
- * gives other frames than the whole one.
+ * Files are read cut at each record's start and around it (files.c). Frames are decoded and printed cut at each length
+ * (as by a snap length, and as if the wire had carried no more) and with each byte changed (all bits, and one bit), one
+ * behind the other: each meets what the ones before have left of all connections; each format prints one of these four
+ * at least. Then each byte of each frame is changed within its own connection (states.c). These three parts have a
+ * third of SECONDS of CPU time each; what was done is then a sample spread evenly over all frames. If they are 0, all
+ * is done. Some of the packets are written to JSON-FILE, one a line, for another program to check. Exit status 1 if a
+ * cut file gives other frames than the whole one, or if more than a twentieth of the packets of commands are not known
+ * as such within their own connection: then that state is not what it should be.
  */
-#include "src/cap/cap.h"
+#include "tests/hostile/hostile.h"
 #include "src/ulp/ulp.h"
 #include "tests/fuzz/print.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #define JSON_MAX 30000000
 
-/* A frame of a file, kept in memory. */
-struct kept {
-    struct frame frame;
-    struct kept *next;
-    uint8_t bytes[];
-};
-
 static struct {
     struct kept *frames, **last;
-    uint64_t n_frames, n_bytes, n_files;
-    uint64_t tried;     /* cuts and changes of frames that were decoded */
-    uint64_t cuts;      /* cuts of files that were read */
-    uint64_t cuts_left; /* cuts of files that were skipped for lack of time */
-    ns_t deadline;
-    struct context *context; /* number of all frames, as cut and changed */
+    struct kept *latest;               /* of the file that is read; NULL: none yet */
+    uint64_t n_frames, n_bytes, n_own; /* frames; their bytes; those of frames of connections */
+    uint64_t tried;                    /* bytes at which frames were cut and changed */
+    uint64_t in_state;                 /* likewise, each within its own connection */
+    uint64_t packets;                  /* decoded for that */
+    uint64_t upper, upper_in_state;    /* frames of commands; those that are known as such in that state */
+    struct context *context;           /* number of all frames, as cut and changed */
     FILE *json;
     uint64_t json_bytes; /* written to it */
-    uint64_t failed;     /* cut files that gave wrong frames */
 } state = {.last = &state.frames};
 
-static ns_t now(void)
+ns_t spent(void)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return t.tv_sec * NS_PER_S + t.tv_nsec;
+}
+
+bool is_over(const struct share *s)
+{
+    return s->deadline > 0 && spent() > s->deadline;
 }
 
 static void keep(const struct frame *f)
 {
-    struct kept *k = malloc(sizeof *k + f->caplen);
+    struct kept *k = calloc(1, sizeof *k + f->caplen);
 
     k->frame = *f;
     k->frame.comment = NULL;
-    k->next = NULL;
+    k->frame.data = NULL;
     memcpy(k->bytes, f->data, f->caplen);
+    k->before = state.latest;
+    if (k->before)
+        k->before->behind = k;
+    state.latest = k;
     *state.last = k;
     state.last = &k->next;
     state.n_frames++;
@@ -117,101 +120,59 @@ static void disturb(struct kept *k, uint32_t i)
     state.tried++;
 }
 
-/* Every byte of every frame, in an order that is spread evenly: PASSES times over all frames, another part of the bytes
- * each time, so that it may end at any time. */
-static void disturb_all(void)
+/* Are frames of commands known as such within the state that their connection has there? */
+static void compare_states(void)
 {
-    enum { PASSES = 64 };
-    uint32_t at = 0;
-
-    for (unsigned pass = 0; pass < PASSES; pass++) {
-        at = 0;
-        for (struct kept *k = state.frames; k; k = k->next) {
-            if (now() > state.deadline)
-                return;
-            for (uint32_t i = 0; i < k->frame.caplen; i++, at++)
-                if ((at * UINT32_C(2654435761)) >> 26 == pass)
-                    disturb(k, i);
+    for (struct kept *k = state.frames; k; k = k->next) {
+        state.n_own += has_state(k) ? k->frame.caplen : 0;
+        if (k->upper) {
+            state.upper++;
+            state.upper_in_state += is_upper_in_state(k);
         }
     }
 }
 
-/* --- Files ------------------------------------------------------------------------------------ */
-
-/* Frames that the file gives, read so many bytes at once (0: as many as usual); `offsets` (if not NULL) receives the
- * offset of each, up to `max`. */
-static uint64_t count_frames(const char *name, size_t buffer, uint64_t *offsets, uint64_t max, bool keep_them)
+static void disturb_own(struct kept *k, uint32_t i)
 {
-    struct cap_opts o = {.buffer = buffer};
-    struct cap_error e;
-    struct cap *c;
-    struct frame f;
-    uint64_t n = 0;
-
-    if (cap_open(&c, name, 0, &o, &e) < 0)
-        return 0;
-    for (; cap_next(c, &f) == 1; n++) {
-        if (n < max)
-            offsets[n] = f.offset;
-        if (keep_them)
-            keep(&f);
-    }
-    cap_close(c);
-    return n;
-}
-
-static bool copy_file(const char *from, int to)
-{
-    char block[65536];
-    int fd = open(from, O_RDONLY);
-    ssize_t n;
-
-    if (fd < 0 || ftruncate(to, 0) < 0 || lseek(to, 0, SEEK_SET) < 0)
-        return false;
-    while ((n = read(fd, block, sizeof block)) > 0)
-        if (write(to, block, (size_t)n) != n)
-            break;
-    close(fd);
-    return n == 0;
-}
-
-/* The scratch file ends after `size` bytes: it must give the frames that lie before its end, at least `min` and at most
- * `max`. */
-static void read_cut(const char *scratch, int fd, const char *name, uint64_t size, uint64_t min, uint64_t max)
-{
-    if (now() > state.deadline) {
-        state.cuts_left++;
+    if (!has_state(k))
         return;
-    }
-    if (ftruncate(fd, (off_t)size) < 0) {
-        perror(scratch);
-        exit(2);
-    }
-    uint64_t got = count_frames(scratch, size % 2 ? 64 : 0, NULL, 0, false);
-    if ((got < min || got > max) && state.failed++ < 20)
-        printf("%s cut after %llu bytes: %llu frames, %llu lie before the cut\n", name, (unsigned long long)size,
-               (unsigned long long)got, (unsigned long long)max);
-    state.cuts++;
+    state.packets += disturb_in_state(k, i);
+    state.in_state++;
 }
 
-/* Cut the file from its end backward at each record's start, one byte before and behind it, and within its header. */
-static void cut_file(const char *name, const char *scratch, int fd)
+/* Every byte of every frame, in an order that is spread evenly if there is a deadline: PASSES times over all frames,
+ * another part of the bytes each time, so that it may end at any time. */
+static void disturb_all(const struct share *s, void (*disturb_at)(struct kept *k, uint32_t i))
 {
-    enum { MAX = 4096 };
-    static uint64_t offsets[MAX];
-    struct stat st;
-    uint64_t n = count_frames(name, 0, offsets, MAX, true);
+    enum { PASSES = 64 };
+    unsigned passes = s->deadline > 0 ? PASSES : 1;
 
-    state.n_files++;
-    if (n == 0 || n > MAX || !copy_file(name, fd) || fstat(fd, &st) < 0 || offsets[n - 1] >= (uint64_t)st.st_size)
-        return; /* the offsets of a compressed file are not those of its bytes */
-    for (uint64_t i = n; i-- > 0;) {
-        read_cut(scratch, fd, name, offsets[i] + 9, i, i);
-        read_cut(scratch, fd, name, offsets[i] + 1, i, i);
-        read_cut(scratch, fd, name, offsets[i], i, i);
-        if (i > 0)
-            read_cut(scratch, fd, name, offsets[i] - 1, i - 1, i); /* another block may lie between the two records */
+    for (unsigned pass = 0; pass < passes; pass++) {
+        uint32_t at = 0;
+        for (struct kept *k = state.frames; k; k = k->next)
+            for (uint32_t i = 0; i < k->frame.caplen; i++, at++) {
+                if (passes > 1 && (at * UINT32_C(2654435761)) >> 26 != pass)
+                    continue;
+                if (is_over(s))
+                    return;
+                disturb_at(k, i);
+            }
     }
+}
+
+static void say(const struct file_cuts *c, const char *seconds)
+{
+    typedef unsigned long long ull;
+    ull all = state.n_bytes;
+
+    printf("%llu of %llu cuts of %llu files\n", (ull)c->cuts, (ull)(c->cuts + c->left), (ull)c->files);
+    printf("%llu of %llu bytes of %llu frames: cut there twice, changed twice\n", (ull)state.tried, all,
+           (ull)state.n_frames);
+    printf("%llu of %llu bytes of connections: cut there and changed, each within its own, %llu packets (%.1f s)\n",
+           (ull)state.in_state, (ull)state.n_own, (ull)state.packets, (double)spent() / 1e9);
+    printf("%llu of %llu packets of commands are known as such there\n", (ull)state.upper_in_state, (ull)state.upper);
+    if (c->left || state.tried < all || state.in_state < state.n_own)
+        printf("a sample only: %s s were over (HOSTILE_SECONDS sets them, 0 for all)\n", seconds);
 }
 
 int main(int argc, char **argv)
@@ -220,7 +181,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: hostile SECONDS SCRATCH-FILE JSON-FILE FILE...\n");
         return 2;
     }
-    ns_t start = now(), budget = (ns_t)(atof(argv[1]) * 1e9);
+    ns_t third = (ns_t)(atof(argv[1]) * 1e9 / 3);
+    struct share share = {.deadline = third};
+    struct file_cuts cuts = {0};
     int fd = open(argv[2], O_RDWR | O_CREAT | O_TRUNC, 0600);
     state.json = fopen(argv[3], "wb");
     state.context = context_new(0);
@@ -228,25 +191,25 @@ int main(int argc, char **argv)
         perror(argv[fd < 0 ? 2 : 3]);
         return 2;
     }
-    state.deadline = start + budget / 3;
-    for (int i = 4; i < argc; i++)
-        cut_file(argv[i], argv[2], fd);
+    for (int i = 4; i < argc; i++) {
+        state.latest = NULL;
+        struct kept **first = state.last;
+        cut_file(&cuts, argv[i], argv[2], fd, &share, keep);
+        find_connections(*first);
+    }
     close(fd);
     unlink(argv[2]);
-    state.deadline = start + budget;
-    disturb_all();
+    share.deadline += third;
+    disturb_all(&share, disturb);
+    share.deadline += third;
+    compare_states();
+    disturb_all(&share, disturb_own);
     fclose(state.json);
     context_free(state.context);
-    printf("%llu of %llu cuts of %llu files\n", (unsigned long long)state.cuts,
-           (unsigned long long)(state.cuts + state.cuts_left), (unsigned long long)state.n_files);
-    printf("%llu of %llu bytes of %llu frames: cut there twice, changed twice (%.1f s)\n",
-           (unsigned long long)state.tried, (unsigned long long)state.n_bytes, (unsigned long long)state.n_frames,
-           (double)(now() - start) / 1e9);
-    if (state.cuts_left || state.tried < state.n_bytes)
-        printf("a sample only: %s s were over (HOSTILE_SECONDS sets them)\n", argv[1]);
+    say(&cuts, argv[1]);
     for (struct kept *k = state.frames, *next; k; k = next) {
         next = k->next;
         free(k);
     }
-    return state.failed > 0 || state.n_frames == 0;
+    return cuts.failed > 0 || state.n_frames == 0 || state.upper_in_state * 20 < state.upper * 19;
 }
