@@ -230,8 +230,9 @@ static unsigned cases(struct trace *t)
 /* --- One of several processes ----------------------------------------------------------------- */
 
 /* What decides what is found, beside the packets. */
-static void pack_options(struct pack *k, const struct job *job)
+static void pack_options(void *user, struct pack *k)
 {
+    const struct job *job = user;
     const struct decode_opts *d = &job->t.decode;
 
     judge_pack_options(k, &job->o);
@@ -259,43 +260,36 @@ static const char *options_not_shared(const struct job *job)
 }
 
 /* Take what these parts have found. False: they do not serve. */
-static bool absorb_these(struct job *job, const struct buf *wanted)
+static bool take_parts(void *user)
 {
+    struct job *job = user;
     struct trace_share *s = job->t.share;
-    bool same = true;
 
-    for (uint32_t i = 0; i < s->n_parts && same; i++) {
-        struct pack *p = &s->parts[i];
-        same = (size_t)(p->end - p->p) > wanted->len && memcmp(p->p, wanted->p, wanted->len) == 0;
-        p->p += same ? wanted->len : 0;
-        job->begun |= pack_number(p, 0) != 0;
-        job->first = (ns_t)pack_number(p, 0);
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        job->begun |= pack_number(&s->parts[i], 0) != 0;
+        job->first = (ns_t)pack_number(&s->parts[i], 0);
     }
-    if (same && !judge_absorb(job->judge, s->parts, s->n_parts, s->packets, job->t.n_files)) {
-        job->t.frames = s->packets;
-        return true;
-    }
+    return job->judge && !judge_absorb(job->judge, s->parts, s->n_parts, s->packets, job->t.n_files);
+}
+
+static void forget_parts(void *user)
+{
+    struct job *job = user;
+
     job->begun = false;
     judge_free(job->judge);
     job->judge = judge_new(&job->o);
-    return false;
 }
 
 /* Take what several processes have found. Else: this one reads all. */
 static bool absorb(struct job *job)
 {
+    static const struct parts_taker taker = {pack_options, take_parts, forget_parts};
     struct trace_share *s = job->t.share;
-    struct buf wanted = {0};
-    struct pack k = {.out = &wanted};
-    bool taken = false;
 
-    pack_options(&k, job);
-    if (!wanted.err && !options_not_shared(job))
-        do
-            taken = absorb_these(job, &wanted);
-        while (!taken && job->judge && s->next(s));
-    buf_free(&wanted);
-    if (!taken)
+    if (!options_not_shared(job) && parts_take(s, &taker, job))
+        job->t.frames = s->packets;
+    else
         job->t.share = NULL;
     return job->judge;
 }
@@ -322,7 +316,7 @@ static int save(struct job *job)
         for (uint32_t n = 0; n < s->ends[i].info.n_ifaces; n++)
             judge_last_frame(job->judge, (uint32_t)i << 16 | n, s->ends[i].last[n]);
     judge_part_end(job->judge);
-    pack_options(&k, job);
+    pack_options(job, &k);
     pack_number(&k, job->begun);
     pack_number(&k, (uint64_t)job->first);
     s->why = judge_save(job->judge, &k);

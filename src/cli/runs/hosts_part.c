@@ -95,13 +95,9 @@ const char *hosts_part_save(struct hosts_part *h, const struct trace *t, struct 
 
 /* --- All parts -------------------------------------------------------------------------------- */
 
-/* Read the options, which must be `wanted`, and what is common to all commands. False: they are others, or it is
- * damaged. */
-static bool read_part(struct pack *k, const struct buf *wanted, struct hosts_part *h, struct hosts_use *sum)
+/* Read what is common to all commands. False: it is damaged. */
+static bool read_part(struct pack *k, struct hosts_part *h, struct hosts_use *sum)
 {
-    if ((size_t)(k->end - k->p) <= wanted->len || memcmp(k->p, wanted->p, wanted->len) != 0)
-        return false;
-    k->p += wanted->len;
     numbers_pack(k, &h->numbers);
     sum->timeline.episodes += pack_number(k, 0);
     sum->timeline.ports += pack_number(k, 0);
@@ -122,9 +118,23 @@ static bool fits(const struct hosts_use *sum, const struct trace *t)
            sum->room <= room->limit / 2 && sum->sights <= CONN_SIGHTS;
 }
 
-/* Take what these parts have found. False: they do not serve. */
-static bool take_these(struct trace *t, const struct buf *wanted, const struct hosts_taker *taker, void *user)
+/* A command that takes. */
+struct taking {
+    struct trace *t;
+    const struct hosts_taker *taker;
+    void *user; /* of the taker */
+};
+
+static void options(void *user, struct pack *k)
 {
+    hosts_part_pack_options(k, ((struct taking *)user)->t);
+}
+
+/* Take what these parts have found. False: they do not serve. */
+static bool take_these(void *user)
+{
+    const struct taking *g = user;
+    struct trace *t = g->t;
     struct trace_share *s = t->share;
     struct hosts_part *of = calloc(s->n_parts, sizeof *of);
     struct numbers_log *logs = calloc(s->n_parts, sizeof *logs);
@@ -133,12 +143,12 @@ static bool take_these(struct trace *t, const struct buf *wanted, const struct h
     bool ok = of && logs && trial;
 
     for (uint32_t i = 0; ok && i < s->n_parts; i++) {
-        ok = read_part(&s->parts[i], wanted, &of[i], &use);
+        ok = read_part(&s->parts[i], &of[i], &use);
         logs[i] = of[i].numbers;
     }
     ok = ok && fits(&use, t) && numbers_replay(logs, s->n_parts, trial);
     for (uint32_t i = 0; ok && i < s->n_parts; i++)
-        ok = taker->take(user, i, &s->parts[i], t, &logs[i]);
+        ok = g->taker->take(g->user, i, &s->parts[i], t, &logs[i]);
     ok = ok && numbers_replay(logs, s->n_parts, observer_conns(t->observer));
     for (uint32_t i = 0; logs && i < s->n_parts; i++)
         numbers_free(&logs[i]);
@@ -148,31 +158,28 @@ static bool take_these(struct trace *t, const struct buf *wanted, const struct h
     return ok;
 }
 
+static void forget_these(void *user)
+{
+    const struct taking *g = user;
+
+    g->taker->forget(g->user);
+}
+
 bool hosts_part_begin(struct hosts_part *h, struct trace *t, bool all, const struct hosts_taker *taker, void *user)
 {
+    static const struct parts_taker parts = {options, take_these, forget_these};
     struct trace_share *s = t->share;
     const char *why = all ? "an option needs all packets" : needs_all(t);
-    struct buf wanted = {0};
-    struct pack k = {.out = &wanted};
-    bool taken = false;
 
     if (s->found) {
         s->why = why;
         numbers_note(&h->numbers, observer_conns(t->observer));
         return false;
     }
-    hosts_part_pack_options(&k, t);
-    if (!why && !wanted.err)
-        do {
-            taker->forget(user);
-            taken = take_these(t, &wanted, taker, user);
-        } while (!taken && s->next(s));
-    buf_free(&wanted);
-    if (taken) {
+    if (!why && parts_take(s, &parts, &(struct taking){t, taker, user})) {
         t->frames = s->packets;
         return true;
     }
     t->share = NULL;
-    taker->forget(user);
     return false;
 }

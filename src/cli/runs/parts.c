@@ -263,3 +263,31 @@ void parts_close(struct parts *p, const struct run *r)
     part_ends_free(r, p->ends);
     *p = (struct parts){0};
 }
+
+/* Whether all parts were made with these options. */
+static bool have_options(struct trace_share *s, const struct buf *wanted)
+{
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        struct pack *k = &s->parts[i];
+        if ((size_t)(k->end - k->p) <= wanted->len || memcmp(k->p, wanted->p, wanted->len) != 0)
+            return false;
+        k->p += wanted->len;
+    }
+    return true;
+}
+
+bool parts_take(struct trace_share *s, const struct parts_taker *taker, void *user)
+{
+    struct buf wanted = {0};
+    struct pack k = {.out = &wanted};
+    bool taken = false;
+
+    taker->options(user, &k);
+    for (bool more = !wanted.err; more && !taken; more = !taken && s->next(s)) {
+        taken = have_options(s, &wanted) && taker->take(user);
+        if (!taken)
+            taker->forget(user);
+    }
+    buf_free(&wanted);
+    return taken;
+}

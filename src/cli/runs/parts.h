@@ -68,4 +68,14 @@ struct parts {
 int parts_open(struct parts *p, const struct run *r, const char *command);
 void parts_close(struct parts *p, const struct run *r);
 
+/* How a command takes what all parts have found. */
+struct parts_taker {
+    void (*options)(void *user, struct pack *k); /* write what decides what is found, beside the packets */
+    bool (*take)(void *user);   /* the parts of the share, behind the options. False: they do not serve */
+    void (*forget)(void *user); /* what was taken of parts that do not serve */
+};
+/* Take what all parts have found, of the first number of parts that serves; each begins with the options of the
+ * command. False: none does. */
+bool parts_take(struct trace_share *s, const struct parts_taker *taker, void *user);
+
 #endif
