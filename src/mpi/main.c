@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,27 +56,41 @@ static const char *rank_name(void)
     return "0";
 }
 
-/* What the rank prints: a launcher gives each rank a terminal of its own, which is not that of the user. */
-static void pass_on(int from)
+/* Pass on some of what the rank prints. False at the end. */
+static bool pass_some(int from, struct buf *b)
 {
-    struct buf b = {0};
     char bytes[65536];
-    ssize_t n;
+    ssize_t n = read(from, bytes, sizeof bytes);
 
-    while ((n = read(from, bytes, sizeof bytes)) > 0 || (n < 0 && errno == EINTR)) {
-        buf_mem(&b, bytes, n > 0 ? (size_t)n : 0);
-        if (!cli_flush(&b, STDOUT_FILENO))
-            break;
-    }
-    buf_free(&b);
-    close(from);
+    if (n <= 0)
+        return n < 0 && errno == EINTR;
+    buf_mem(b, bytes, (size_t)n);
+    return cli_flush(b, STDOUT_FILENO);
 }
 
-static int watch(pid_t pid, int from)
+/* What the rank prints, until it has ended: a launcher gives each rank a terminal of its own, which is not that of the
+ * user. `alive` hangs up when the rank ends; what the rank started, a daemon of MPI, may keep `from` open. */
+static void pass_on(int from, int alive)
+{
+    struct pollfd p[] = {{.fd = from, .events = POLLIN}, {.fd = alive, .events = POLLIN}};
+    struct buf b = {0};
+    bool more = true;
+
+    while (more)
+        if (poll(p, ARRAY_LEN(p), -1) < 0)
+            more = errno == EINTR;
+        else
+            more = p[0].revents ? pass_some(from, &b) : !p[1].revents;
+    buf_free(&b);
+    close(from);
+    close(alive);
+}
+
+static int watch(pid_t pid, int from, int alive)
 {
     int status = 0;
 
-    pass_on(from);
+    pass_on(from, alive);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     mpi_clean(mpi_state);
@@ -100,10 +115,9 @@ static void leave_cleaner(void)
         setsid();
         signal(SIGTERM, SIG_IGN);
         signal(SIGINT, SIG_IGN);
-        for (int fd = 0; fd < 1024; fd++) /* the launcher waits until nobody has its pipes */
-            if (fd != ends[0])
-                close(fd);
-        while (read(ends[0], &byte, 1) < 0 && errno == EINTR)
+        dup2(ends[0], STDIN_FILENO);
+        closefrom(STDIN_FILENO + 1); /* the launcher waits until nobody has its pipes */
+        while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR)
             ;
         mpi_clean(mpi_state);
         _exit(EXIT_OK);
@@ -115,10 +129,10 @@ int main(int argc, char **argv)
 {
     const struct sigaction end = {.sa_handler = end_rank};
     pid_t parent = getpid(), pid;
-    int out[2];
+    int out[2], alive[2];
 
     mpi_state = mmap(NULL, sizeof *mpi_state, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (mpi_state == MAP_FAILED || pipe(out) < 0)
+    if (mpi_state == MAP_FAILED || pipe(out) < 0 || pipe2(alive, O_CLOEXEC) < 0)
         return EXIT_BAD;
     leave_cleaner();
     sigaction(SIGTERM, &end, NULL);
@@ -128,11 +142,13 @@ int main(int argc, char **argv)
         return EXIT_BAD;
     if (pid > 0) {
         close(out[1]);
-        return watch(pid, out[0]);
+        close(alive[1]);
+        return watch(pid, out[0], alive[0]);
     }
     dup2(out[1], STDOUT_FILENO);
     close(out[0]);
     close(out[1]);
+    close(alive[0]);
     signal(SIGTERM, SIG_DFL);
     signal(SIGINT, SIG_DFL);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
