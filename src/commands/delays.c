@@ -17,7 +17,8 @@
 struct delay {
     struct ulp_command c; /* only its numbers, frames and times are valid */
     struct waited waited;
-    ns_t cost; /* by which it is kept */
+    ns_t timer; /* waits_like_loss() */
+    ns_t cost;  /* by which it is kept */
     uint32_t conn, tap;
     const struct hist *usual;
     const struct incident *incident; /* that explains it; NULL: none */
@@ -115,6 +116,7 @@ static void on_over(void *user, const struct ulp_command *c)
     if (!one.usual || !c->response || took < 0 || c->headless)
         return;
     one.waited = waits_of(c);
+    one.timer = waits_like_loss(observer_conns(d->observer), c);
     one.cost = ns_sum(waits_lost(&one.waited), repeat_of(c));
     if (one.cost >= DELAY_MIN) {
         d->delayed++;
@@ -323,6 +325,11 @@ static void put_wait(struct buf *b, const struct delay *one)
     buf_puts(b, ", ");
     buf_rounded(b, one->waited.of[w]);
     buf_printf(b, " of it waiting %s", wait_table[w].text);
+    if (w == WAIT_RESPONSE && one->timer) {
+        buf_puts(b, "; the ACK timeout of who sent it is ");
+        buf_rounded(b, one->timer);
+        buf_puts(b, ": it may have been lost before the tap, and retransmitted");
+    }
     if (one->incident && w < WAITS_LOST) {
         uint32_t frame = frame_within(one);
         buf_printf(b, " (%s", cause_table[one->incident->cause].name);

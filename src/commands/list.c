@@ -43,6 +43,7 @@ static void on_over(void *user, const struct ulp_command *c)
     if (m->conn && q.row->conn != m->conn)
         return;
     m->n++;
+    m->like_loss += waits_like_loss(observer_conns(m->observer), c) != 0;
     m->no_memory |= !command_sums_add(&m->sums, c);
     if (m->groups)
         return;
@@ -69,6 +70,7 @@ bool command_list_start(struct command_list *m, struct observer *o, unsigned wid
         return true;
     if (!(m->timeline = timeline_of(o)))
         return false;
+    m->observer = o;
     command_table(&m->table, width);
     m->ulp = ulp_new(o, &opts, false);
     return m->ulp != NULL;
@@ -104,6 +106,12 @@ static void put_rest(const struct command_list *m, struct buf *out)
     if (s->tied + s->untied)
         buf_printf(out, "%llu bytes of READs and WRITEs, retransmissions included, belong to commands, %llu to none.\n",
                    (unsigned long long)s->tied, (unsigned long long)s->untied);
+    if (m->like_loss)
+        buf_printf(
+            out,
+            "%s waited for the response as long as an ACK timeout of its sender: it may have been lost before the "
+            "tap, and the server's time be that of the network.\n",
+            count_str(m->like_loss, "command"));
     if (s->refused)
         buf_printf(out, "%s of memory that no command offered refused.\n", count_str(s->refused, "READ or WRITE"));
     if (s->messages)

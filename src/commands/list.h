@@ -20,6 +20,7 @@ struct command_list {
     void (*put)(void *user, const char *p, size_t n);
     void *user;
     /* internal */
+    struct observer *observer;
     struct ulp *ulp;
     struct timeline *timeline;
     struct table table;
@@ -33,6 +34,7 @@ struct command_list {
     size_t n_rows, cap_rows;
     struct command_sums sums;
     uint64_t n;
+    uint64_t like_loss; /* that waited as if their response had been lost before the tap */
     bool no_memory;
 };
 

@@ -1,6 +1,8 @@
 /* layer 3 (commands): what each command of an upper protocol waited for. */
 #include "src/commands/waits.h"
 
+#include "src/transport/verbs.h"
+
 const struct wait_info wait_table[WAITS] = {
     [WAIT_LOSS] = {"loss", "for lost packets to be retransmitted", true},
     [WAIT_TIMEOUT] = {"ack_timeout", "for an ACK timeout", true},
@@ -116,6 +118,16 @@ ns_t waits_lost(const struct waited *w)
     for (unsigned i = 0; i < WAITS_LOST; i++)
         lost += w->of[i];
     return lost;
+}
+
+ns_t waits_like_loss(struct conn_table *conns, const struct ulp_command *c)
+{
+    const struct waited w = waits_of(c);
+    uint32_t flow = c->response && !c->response_again && !c->waits ? ulp_command_flow(c, !c->by_server) : FLOW_NONE;
+    const struct conn_params *params = flow == FLOW_NONE ? NULL : &conn_flow_at(conns, flow)->params;
+    ns_t timer = params && params->timeout_known && params->timeout ? ack_timeout(params->timeout) : 0;
+
+    return timer && w.of[WAIT_RESPONSE] >= timer && w.of[WAIT_RESPONSE] <= 4 * timer ? timer : 0;
 }
 
 struct ulp_shares waits_shares(const struct ulp_command *c)

@@ -41,6 +41,11 @@ void waits_timed(const struct timeline *timeline, struct ulp_command *c);
 struct waited waits_of(const struct ulp_command *c);
 /* What the transport lost of its time. */
 ns_t waits_lost(const struct waited *w);
+/* The ACK timeout of the queue pair that sent the response, if the command's own wait for it lasted as long, and at
+ * most four times that: a response that is lost before the tap, and retransmitted, looks like one that was sent late.
+ * 0: it did not, it waits for an event (ulp_command.waits), or no CM message states the timeout. In the functions of
+ * ulp_opts. */
+ns_t waits_like_loss(struct conn_table *conns, const struct ulp_command *c);
 /* Whose time its latency was, by its mark: what was lost on the way is the network's. In the functions of ulp_opts. */
 struct ulp_shares waits_shares(const struct ulp_command *c);
 

@@ -148,6 +148,7 @@ static bool take_command(struct ulp_conn *c, struct ulp_message *m)
             memcpy(o->sqe, m->body.b, NVME_SQE_LEN);
             o->qid = q->known ? q->id : UINT16_MAX;
             o->admin = is_admin(q);
+            cmd->waits = o->admin && n.opc == NVME_ADMIN_AER;
             offer(c, cmd, &n, (uint64_t)m->body.len + m->body.more);
         }
     }
