@@ -62,9 +62,10 @@ struct gap_seen {
 /* A failure that a response refutes which is captured shortly behind the request. */
 struct crossing {
     uint8_t rule, severity;
-    bool of_response;
-    uint32_t frame, cause; /* as in struct found */
-    uint32_t psn, number;  /* of the request; how many READs and atomics were outstanding, or an SSN */
+    bool of_response, told; /* told: it was reported */
+    uint32_t frame, cause;  /* as in struct found */
+    uint32_t psn, number;   /* of the request; how many READs and atomics were outstanding, or an SSN */
+    uint32_t permitted;     /* the number that was permitted */
     unsigned needs, has, lacks;
     ns_t ts;    /* of the packet */
     ns_t until; /* until then a packet of the other direction may refute the failure */

@@ -407,8 +407,8 @@ void pending_early(struct judge *j, const struct judged *a);
 void pending_first_request(struct judge *j, const struct pkt *p, uint32_t flow);
 /* An ACK during go-back-N recovery. */
 bool pending_gbn_ack(struct judge *j, const struct judged *a, struct found *f);
-/* Failure `f` of request or response `a->p`, of a rule with T_CROSSES; `seen`: the value of its verdict. */
-void pending_crossing(struct judge *j, const struct judged *a, const struct found *f, uint64_t seen);
+/* Failure `f` of request or response `a->p`, of a rule with T_CROSSES, by its verdict `v`. */
+void pending_crossing(struct judge *j, const struct judged *a, const struct found *f, const struct verdict *v);
 /* A later packet of the same connection, or the end (`p` is NULL): report such a failure of the requests in `flow`, or
  * of their responses, or drop it. */
 void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow);

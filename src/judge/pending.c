@@ -89,11 +89,19 @@ void pending_gap_acked(struct judge *j, const struct judged *a)
     w->ts = a->p->frame->ts;
 }
 
-void pending_crossing(struct judge *j, const struct judged *a, const struct found *f, uint64_t seen)
+/* True if the same was reported already: a requester that sends ahead of its credits goes on in the same state until
+ * it gets others. */
+static bool is_told(const struct crossing *t, const struct found *f, uint32_t permitted)
+{
+    return t->told && rule_table[f->rule].traits & T_CREDITS && t->rule == f->rule && t->permitted == permitted &&
+           t->severity <= f->severity;
+}
+
+void pending_crossing(struct judge *j, const struct judged *a, const struct found *f, const struct verdict *v)
 {
     struct crossing *t = &a->f->history->crossing;
 
-    if (a->f->crossing && t->number >= seen)
+    if ((a->f->crossing && t->number >= v->seen) || is_told(t, f, (uint32_t)v->expected))
         return;
     a->f->crossing = true;
     judge_is_broken(j, a->p);
@@ -106,7 +114,8 @@ void pending_crossing(struct judge *j, const struct judged *a, const struct foun
                            .has = f->has,
                            .lacks = f->lacks,
                            .psn = a->p->bth.psn,
-                           .number = (uint32_t)seen + (a->p->op->flags & OPF_SEND && !(a->p->op->flags & OPF_START)),
+                           .permitted = (uint32_t)v->expected,
+                           .number = (uint32_t)v->seen + (a->p->op->flags & OPF_SEND && !(a->p->op->flags & OPF_START)),
                            .ts = a->p->frame->ts,
                            .until = a->p->frame->ts + CROSSES_WITHIN + judge_step(j, a->p)};
     snprintf(t->expected, sizeof t->expected, "%s", f->expected);
@@ -339,7 +348,7 @@ static bool is_permitted_now(const struct crossing *t, struct jflow *f)
 void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
-    const struct crossing *t = &f->history->crossing;
+    struct crossing *t = &f->history->crossing;
     bool near = p && p->frame->ts <= t->until, permitted;
     struct found g = found_of((enum rule)t->rule, flow);
 
@@ -349,6 +358,7 @@ void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow)
     f->crossing = near && !permitted;
     if (near || permitted)
         return;
+    t->told = true;
     g.severity = (enum severity)t->severity;
     g.frame = t->frame;
     g.cause = t->cause;

@@ -188,7 +188,7 @@ static void report(struct judge *j, const struct judged *a, const struct verdict
     f.seen = value(j, a, v, false);
     f.text = rule_table[rule].reason.text;
     if (may_cross(j, a, rule))
-        pending_crossing(j, a, &f, v->seen);
+        pending_crossing(j, a, &f, v);
     else
         judge_found(j, a->p, f);
 }

@@ -187,3 +187,7 @@ CASES += [case("%s of another sender is taken for a %s of the requester" % (k, b
           for k, by in (("so", "wo"), ("wo", "so"))]
 CASES += [case("%s of another sender, before that of the requester was acknowledged" % k, "SEC-03",
                ON + "!>%s 1 {ttl=61 fill=1|fill=2}; >%s 1 fill=2 at={20|100000}; <ack 1 m=2" % (k, k), "R", "ncqQr") for k in ("so", "wo")]
+# The requester goes on without a credit for longer than a response takes: one finding.
+CASES += [case("a message of four packets is sent behind the one that probes for credits", "ACK-08",
+               ON.replace("<rep", "<rep flow=1").replace("m=1", "m=1 s=1") + ">so 1; <ack 1 m=2 s={0|8}; >so 2 f=-; !>sf 3; >sm 4; >sm 5; >sl 6; <ack 6 m=4 s=8 at=1000",
+               "Q", "ncqrR")]
