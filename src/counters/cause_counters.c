@@ -73,6 +73,16 @@ static const struct {
 
 #define COUNTERS_SHOWN 16 /* of a driver, in a sentence, at most */
 
+/* True if another counter of the driver says more of the concept: of all packets, where this one counts some. */
+static bool is_part(const struct counter_info *c)
+{
+    bool part = false;
+
+    for (const struct counter_info *o = counter_table; o->name; o++)
+    part |= o->driver == c->driver && o->concept == c->concept && o->relation < RELATION_LOCAL;
+    return part && c->relation == RELATION_LOCAL;
+}
+
 size_t counters_for_cause(enum cause cause, enum counter_driver driver, bool responder,
                           const struct counter_info *out[], size_t max)
 {
@@ -81,7 +91,7 @@ size_t counters_for_cause(enum cause cause, enum counter_driver driver, bool res
     for (unsigned i = 0; i < ARRAY_LEN(asked); i++)
         for (const struct counter_info *c = counter_table; c->name; c++) {
             bool fits = asked[i].cause == cause && asked[i].responder == responder && asked[i].concept == c->concept;
-            if (fits && c->driver == driver && c->relation != RELATION_AGAIN && n < max)
+            if (fits && c->driver == driver && c->relation != RELATION_AGAIN && !is_part(c) && n < max)
                 out[n++] = c;
         }
     return n;

@@ -252,7 +252,8 @@ void counter_added(const struct counter_reading *before, const struct counter_re
     for (size_t i = 0; counter_table[i].name; i++) {
         const struct counter_info *c = &counter_table[i];
         uint64_t mask = c->bits == 32 ? UINT32_MAX : UINT64_MAX;
-        if (c->concept != concept || !is_read(before, after, i) || (sum->exact && c->relation != best))
+        bool counts = c->relation == best || (best == RELATION_ABOVE && c->relation < RELATION_LOCAL);
+        if (c->concept != concept || !is_read(before, after, i) || !counts)
             continue;
         sum->added += (after->value[i] - (before ? before->value[i] : 0)) & mask;
         buf_printf(&sum->names, "%s%s", sum->names.len ? " + " : "", c->name);

@@ -105,7 +105,8 @@ struct counter_sum {
     bool exact; /* what passes the port is as much */
 };
 /* Sum up the counters of a concept that both readings have; `before` NULL: they began at 0. Those that count exactly
- * hide the other ones. A narrow counter may have wrapped once. The caller frees sum->names. */
+ * hide the other ones, and local ones count only where there are no others. A narrow counter may have wrapped once. The
+ * caller frees sum->names. */
 void counter_added(const struct counter_reading *before, const struct counter_reading *after,
                    enum counter_concept concept, struct counter_sum *sum);
 

@@ -16,6 +16,9 @@ Test(cause_counters, a_cause_asks_for_those_of_each_driver)
     cr_assert_str_eq(buf_str(&b), "mlx5 out_of_sequence; bnxt_re oos_drop_count; irdma Rcvd Out of order packets; "
                                   "rxe out_of_seq_request; mana responder_oos");
     b.len = 0;
+    counters_for_cause_put(&b, CAUSE_SILENT_PEER, true);
+    cr_assert(strstr(buf_str(&b), "hns rx_pkt; efa rx_pkts"), "%s: none that are part of another one", buf_str(&b));
+    b.len = 0;
     counters_for_cause_put(&b, CAUSE_MIGREQ_MISMATCH, false);
     cr_assert_eq(b.len, 0);
     buf_free(&b);

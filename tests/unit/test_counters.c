@@ -99,6 +99,9 @@ Test(counters, of_a_concept_are_summed_up_but_not_those_of_another_name)
                      "rx_prio#_pause: at least 6");
     cr_expect_str_eq(added("", "link a/1 packet_seq_err 4\nlink b/1 packet_seq_err 5", COUNTED_SEQ_NAK_RECEIVED),
                      "packet_seq_err: 9", "several ports");
+    cr_expect_str_eq(added("", "rx_pkt 100\nrx_rc_pkt 60\nrx_uc_pkt 30\nrx_ud_pkt 10", COUNTED_RECEIVED),
+                     "rx_pkt: at least 100", "parts of it are no further packets");
+    cr_expect_str_eq(added("", "rx_rc_pkt 60\nrx_ud_pkt 10", COUNTED_RECEIVED), "rx_rc_pkt + rx_ud_pkt: at least 70");
 }
 
 Test(counters, a_name_of_several_drivers_is_that_of_the_driver_that_knows_the_others)
@@ -111,6 +114,10 @@ Test(counters, a_name_of_several_drivers_is_that_of_the_driver_that_knows_the_ot
                      "duplicate_request: at least 10", "of mlx5: 32 bits");
     cr_expect_str_eq(added("", "rx_read_requests 5 requester_oos_nak 1 received_ecns 2", COUNTED_READ_RECEIVED),
                      "rx_read_requests: at least 5", "of mana");
+    cr_expect_str_eq(added("", "rx_write_requests 7 rx_send_requests 3 requester_oos_nak 1", COUNTED_SEND_RECEIVED),
+                     "rx_send_requests: at least 3", "of mana");
+    cr_expect_str_eq(added("", "rx_bytes 7 rdma_write_wr_err 1 retrans_pkts 3", COUNTED_BYTES_RECEIVED),
+                     "rx_bytes: at least 7", "of efa");
     cr_expect_str_eq(added("", "rx_read_requests 5 packet_seq_err 0", COUNTED_READ_RECEIVED), "rx_read_requests: 5");
 }
 

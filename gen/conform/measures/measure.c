@@ -27,6 +27,8 @@ struct point {
 /* The requests of the device to one queue pair of the tester. */
 struct flow {
     uint32_t qpn, una, high; /* una: first PSN that is not acknowledged; high: highest one */
+    bool asked;              /* it has asked for an ACK: */
+    uint32_t asked_at;       /* the latest PSN that did */
 };
 
 /* The requests of the tester to one queue pair of the device. */
@@ -142,6 +144,7 @@ enum {
     ANSWERS,
     DRAIN,
     NACK,
+    ACKREQ,
     KINDS
 };
 
@@ -169,6 +172,17 @@ static void device_drains(struct seen *s, uint32_t psn)
     s->drained += s->naked && s->now >= s->naked_at;
 }
 
+/* The first transmission of a request. */
+static void device_asks(struct seen *s, struct flow *f, const struct pkt *p)
+{
+    if (!p->bth.ackreq)
+        return;
+    if (f->asked)
+        add(s, ACKREQ, METRIC_COUNT, psn_diff(p->bth.psn, f->asked_at));
+    f->asked = true;
+    f->asked_at = p->bth.psn;
+}
+
 /* A request of the device. */
 static void device_requests(struct seen *s, const struct pkt *p)
 {
@@ -189,6 +203,7 @@ static void device_requests(struct seen *s, const struct pkt *p)
     f->high = psn;
     if (psn_diff(f->high, f->una) + 1 > s->window)
         s->window = psn_diff(f->high, f->una) + 1;
+    device_asks(s, f, p);
     keep_point(s, i, p->payload_len);
 }
 
@@ -439,7 +454,7 @@ int measure_find(const struct token *name)
 {
     static const char *const names[KINDS] = {"window",   "ack_ratio", "goodput",  "requests", "atomics",
                                              "rate_cut", "rate_rec",  "fairness", "pause",    "cnps",
-                                             "answers",  "drain",     "nack"};
+                                             "answers",  "drain",     "nack",     "ackreq"};
 
     for (int i = 0; i < KINDS; i++)
         if (token_is(name, names[i]))
