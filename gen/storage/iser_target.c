@@ -15,6 +15,13 @@
 #define SLOTS (2 * TASKS)
 #define SENSE 18 /* bytes of sense data */
 
+/* Functions of task management. */
+enum { ABORT_TASK = 1, ABORT_TASK_SET = 2, CLEAR_TASK_SET = 4, UNIT_RESET = 5, REASSIGN = 8 };
+/* What came of one: of a Task Management Response. */
+enum { COMPLETE = 0, NO_SUCH_TASK = 1, NO_LUN = 2, NO_REASSIGNMENT = 4, NOT_SUPPORTED = 5 };
+/* Why a PDU was rejected: of a Reject. */
+enum { SNACK_REJECT = 3, PROTOCOL_ERROR = 4, COMMAND_NOT_SUPPORTED = 5 };
+
 /* Additional sense codes. */
 enum { INVALID_OPCODE = 0x20, OUT_OF_RANGE = 0x21, INVALID_FIELD = 0x24, NO_SUCH_UNIT = 0x25 };
 
@@ -24,6 +31,8 @@ struct task {
     uint64_t lun;
     uint32_t expected;    /* bytes */
     uint32_t moved;       /* of these */
+    uint32_t aborts;      /* a task management function: tasks that it waits for */
+    uint32_t aborted_by;  /* slot of the function that ends it, plus 1; 0: none does */
     bool wsv, rsv, waits; /* waits: for the READ of its data */
     uint32_t write_stag, read_stag;
     uint64_t write_va, read_va;
@@ -194,6 +203,91 @@ static void ping(struct link *l, unsigned slot, const struct iser *m, const uint
     link_send(l, slot, iscsi_len(b), 0, now);
 }
 
+/* --- What is not served ----------------------------------------------------------------------- */
+
+/* Its header goes back, with the reason (RFC 7143, 11.17); the connection goes on. */
+static void reject(struct link *l, unsigned slot, const uint8_t *in, uint8_t reason, ns_t now)
+{
+    uint8_t *b = compose(l, slot, ISCSI_REJECT, ISCSI_NO_TAG);
+
+    iscsi_set(b, "iscsi.reject.reason", reason);
+    iscsi_set(b, "iscsi.datasegmentlength", ISCSI_LEN);
+    memcpy(b + ISCSI_HEAD, in + ISER_LEN, ISCSI_LEN);
+    l->s->r.failed++;
+    link_send(l, slot, iscsi_len(b), 0, now);
+}
+
+static void manage_respond(struct link *l, unsigned slot, uint8_t response, ns_t now)
+{
+    struct target *v = l->user;
+    uint8_t *b = compose(l, slot, ISCSI_TASK_MANAGEMENT_RESPONSE, v->task[slot].itt);
+
+    iscsi_set(b, "iscsi.taskmanfun.response", response);
+    l->s->r.failed += response != COMPLETE;
+    link_send(l, slot, iscsi_len(b), 0, now);
+}
+
+/* Abort the task with this tag, or all; those that wait for data end when these have come, and have no response.
+ * Returns how many were found. */
+static unsigned abort_tasks(struct target *v, unsigned slot, bool all, uint32_t itt)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < SLOTS; i++)
+        if (v->task[i].waits && (all || v->task[i].itt == itt)) {
+            n++;
+            v->task[slot].aborts += v->task[i].aborted_by == 0;
+            v->task[i].aborted_by = v->task[i].aborted_by ? v->task[i].aborted_by : slot + 1;
+        }
+    return n;
+}
+
+/* What comes of a function whose tasks have ended (RFC 7143, 11.6.1): a task that is not known had its response, unless
+ * its command never came. */
+static uint8_t manage_result(const struct target *v, const struct iser *m, const uint8_t *in, unsigned found)
+{
+    uint32_t ref = load_be32(in + ISER_LEN + 32); /* RefCmdSN */
+
+    switch (iscsi_value(in, "iscsi.taskmanfun.function")) {
+    case ABORT_TASK:
+        return found || (int32_t)(ref - v->cmdsn) < 0 ? COMPLETE : NO_SUCH_TASK;
+    case ABORT_TASK_SET:
+    case CLEAR_TASK_SET:
+    case UNIT_RESET:
+        return m->lun ? NO_LUN : COMPLETE;
+    case REASSIGN:
+        return NO_REASSIGNMENT;
+    default:
+        return NOT_SUPPORTED;
+    }
+}
+
+static void manage(struct link *l, unsigned slot, const struct iser *m, const uint8_t *in, ns_t now)
+{
+    struct target *v = l->user;
+    uint8_t function = (uint8_t)iscsi_value(in, "iscsi.taskmanfun.function");
+    bool all = function == ABORT_TASK_SET || function == CLEAR_TASK_SET || function == UNIT_RESET;
+    unsigned found = 0;
+
+    v->task[slot] = (struct task){.itt = m->itt};
+    if (!m->lun && (all || function == ABORT_TASK))
+        found = abort_tasks(v, slot, all, load_be32(in + ISER_LEN + 20));
+    if (!v->task[slot].aborts)
+        manage_respond(l, slot, manage_result(v, m, in, found), now);
+}
+
+/* The data of an aborted task have come: it ends, and with the last one the function that aborted it. */
+static void end_aborted(struct link *l, unsigned slot, ns_t now)
+{
+    struct target *v = l->user;
+    unsigned by = v->task[slot].aborted_by - 1;
+
+    v->task[slot].aborted_by = 0;
+    link_receive(l, slot, now);
+    if (--v->task[by].aborts == 0)
+        manage_respond(l, by, COMPLETE, now);
+}
+
 /* --- Commands --------------------------------------------------------------------------------- */
 
 /* Where the data of a command are, or go to: NULL: it has none, or is refused with *asc. */
@@ -316,14 +410,51 @@ static void command(struct link *l, unsigned slot, const struct iser *m, ns_t no
     }
 }
 
+/* A PDU other than those of commands, of a session that is logged in. */
+static void other(struct link *l, unsigned slot, const struct iser *m, const uint8_t *b, uint32_t len, ns_t now)
+{
+    struct target *t = l->user;
+    bool numbered = m->opcode == ISCSI_NOP_OUT || m->opcode == ISCSI_TASK_MANAGEMENT || m->opcode == ISCSI_TEXT ||
+                    m->opcode == ISCSI_LOGOUT;
+
+    t->cmdsn += numbered && !iscsi_value(b, "iscsi.I");
+    switch (m->opcode) {
+    case ISCSI_LOGOUT:
+        link_send(l, slot, iscsi_len(compose(l, slot, ISCSI_LOGOUT_RESPONSE, m->itt)), 0, now);
+        break;
+    case ISCSI_TEXT:
+        text(l, slot, m, now);
+        break;
+    case ISCSI_NOP_OUT:
+        ping(l, slot, m, b, len, now);
+        break;
+    case ISCSI_TASK_MANAGEMENT:
+        manage(l, slot, m, b, now);
+        break;
+    case ISCSI_LOGIN:
+    case ISCSI_DATA_OUT: /* no data were asked for by an R2T, and none are unsolicited */
+        reject(l, slot, b, PROTOCOL_ERROR, now);
+        break;
+    case ISCSI_SNACK:
+        reject(l, slot, b, SNACK_REJECT, now);
+        break;
+    default:
+        reject(l, slot, b, COMMAND_NOT_SUPPORTED, now);
+    }
+}
+
 static void message(struct link *l, unsigned slot, const struct wc *wc, ns_t now)
 {
     const uint8_t *b = link_in(l, slot);
     struct target *t = l->user;
     struct iser m;
 
-    if (!iser_get(&m, b, wc->byte_len, true) || m.kind != ISER_CONTROL || !make_pages(l)) {
+    if (!iser_get(&m, b, wc->byte_len, true) || m.kind != ISER_CONTROL) {
         link_refuse(l, now, "a message of %u bytes that is none of iSER", wc->byte_len);
+        return;
+    }
+    if (!make_pages(l)) {
+        storage_fail(l->s, now, "no memory for the data of commands");
         return;
     }
     if (m.opcode == ISCSI_LOGIN && !t->logged_in) {
@@ -334,16 +465,11 @@ static void message(struct link *l, unsigned slot, const struct wc *wc, ns_t now
         command(l, slot, &m, now);
         return;
     }
-    t->cmdsn += !iscsi_value(b, "iscsi.I");
     l->s->r.commands++;
-    if (t->logged_in && m.opcode == ISCSI_LOGOUT)
-        link_send(l, slot, iscsi_len(compose(l, slot, ISCSI_LOGOUT_RESPONSE, m.itt)), 0, now);
-    else if (t->logged_in && m.opcode == ISCSI_TEXT)
-        text(l, slot, &m, now);
-    else if (t->logged_in && m.opcode == ISCSI_NOP_OUT)
-        ping(l, slot, &m, b, wc->byte_len, now);
+    if (!t->logged_in)
+        link_refuse(l, now, "a PDU with opcode 0x%x before the login", m.opcode);
     else
-        link_refuse(l, now, "a PDU with opcode 0x%x, which is not served", m.opcode);
+        other(l, slot, &m, b, wc->byte_len, now);
 }
 
 static void moved(struct link *l, unsigned slot, ns_t now)
@@ -353,6 +479,10 @@ static void moved(struct link *l, unsigned slot, ns_t now)
     if (!t->task[slot].waits)
         return; /* an RDMA WRITE: the response is behind it */
     t->task[slot].waits = false;
+    if (t->task[slot].aborted_by) {
+        end_aborted(l, slot, now);
+        return;
+    }
     finish(l, slot, now);
 }
 

@@ -456,8 +456,12 @@ static void message(struct link *l, unsigned slot, const struct wc *wc, ns_t now
     uint16_t status;
     bool from_host;
 
-    if (wc->byte_len < NVME_SQE_LEN || !make_pages(l)) {
+    if (wc->byte_len < NVME_SQE_LEN) {
         link_refuse(l, now, "a command of %u bytes, at least %u are needed", wc->byte_len, NVME_SQE_LEN);
+        return;
+    }
+    if (!make_pages(l)) {
+        storage_fail(l->s, now, "no memory for the data of commands");
         return;
     }
     nvme_cmd_get(c, link_in(l, slot));

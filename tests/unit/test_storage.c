@@ -3,6 +3,7 @@
 #include "dissect/ulp/nvme.h"
 #include "gen/storage/discovery.h"
 #include "gen/storage/iscsi.h"
+#include "gen/storage/link.h"
 #include "gen/storage/rpc.h"
 #include "tests/fuzz/storage_peer.h"
 
@@ -168,6 +169,110 @@ Test(storage, iser_reads_without_a_stag)
     cr_expect_eq(end.r.failed, 2, "%llu failed", (unsigned long long)end.r.failed);
     cr_expect_eq(end.r.reads, 1, "%llu reads", (unsigned long long)end.r.reads);
     cr_expect_eq(end.r.read, SCSI_BLOCK);
+    storage_close(&end);
+}
+
+/* A WRITE(10) of one block. */
+static void add_write(uint32_t itt)
+{
+    uint8_t *b;
+
+    add_scsi(itt, SCSI_WRITE, SCSI_BLOCK, false);
+    b = script + used - ISCSI_HEAD;
+    b[0] |= 8;
+    store_be32(b + 4, 0x78);
+    b[ISER_LEN + 1] = 0xa0; /* final, a write */
+    b[ISER_LEN + 32 + 8] = 1;
+}
+
+/* A PDU of this opcode, immediate; `function` and `itt` of the task that it is about: of task management. */
+static void add_pdu(uint8_t opcode, uint8_t function, uint32_t about)
+{
+    uint8_t *b = add(PEER_SENDS, ISCSI_HEAD);
+
+    iscsi_begin(b, opcode, (uint32_t)function << 8 | about);
+    iscsi_set(b, "iscsi.I", 1);
+    b[ISER_LEN + 1] = 0x80 | function;
+    store_be32(b + ISER_LEN + 20, about);
+    store_be32(b + ISER_LEN + 32, about); /* RefCmdSN: as the commands are numbered here */
+}
+
+/* The code of the PDU with this opcode and tag that the end sent last; -1: it sent none. */
+static int sent(uint8_t opcode, uint32_t itt)
+{
+    const struct link *l = end.link[0];
+
+    for (unsigned slot = 0; slot < l->want.slots; slot++) {
+        const uint8_t *b = link_out(l, slot);
+        if (iscsi_value(b, "iscsi.opcode") == opcode && iscsi_value(b, "iscsi.initiatortasktag") == itt)
+            return b[ISER_LEN + 2];
+    }
+    return -1;
+}
+
+static void begin_iser(void)
+{
+    uint8_t *login;
+
+    used = 0;
+    add(PEER_CONNECTS, 0);
+    login = add(PEER_SENDS, ISCSI_HEAD + 16);
+    iscsi_begin(login, ISCSI_LOGIN, 1);
+    iscsi_set(login, "iscsi.I", 1);
+    iscsi_set(login, "iscsi.cmdsn", 2);
+    iscsi_add_key(login, "TargetName", "t");
+}
+
+/* What is not served is rejected, and the session goes on. */
+Test(storage, iser_rejects_what_it_does_not_serve)
+{
+    begin_iser();
+    add_pdu(0x1c, 0, 0); /* of a vendor */
+    add_pdu(ISCSI_SNACK, 0, 0);
+    add_scsi(2, SCSI_READ, SCSI_BLOCK, true);
+    play("iser", true);
+    cr_expect_not(end.failed, "%s", end.why);
+    cr_expect_eq(end.r.reads, 1, "%llu reads", (unsigned long long)end.r.reads);
+    cr_expect_eq(end.r.failed, 2, "%llu failed", (unsigned long long)end.r.failed);
+    for (unsigned slot = 0, n = 0; slot < end.link[0]->want.slots; slot++) {
+        const uint8_t *b = link_out(end.link[0], slot);
+        if (iscsi_value(b, "iscsi.opcode") != ISCSI_REJECT)
+            continue;
+        cr_expect_eq(iscsi_value(b, "iscsi.initiatortasktag"), ISCSI_NO_TAG);
+        cr_expect_eq(iscsi_value(b, "iscsi.datasegmentlength"), ISCSI_LEN);
+        cr_expect_eq(b[ISER_LEN + 2], n == 0 ? 5 : 3, "reason %u of Reject %u", b[ISER_LEN + 2], n);
+        cr_expect_eq(b[ISCSI_HEAD] & 0x3f, n++ == 0 ? 0x1c : ISCSI_SNACK, "the rejected PDU's header");
+    }
+    storage_close(&end);
+}
+
+/* A task that waits for its data ends without a response when they have come, and then the function that aborted it. */
+Test(storage, iser_task_management)
+{
+    begin_iser();
+    add(PEER_READ_DATA | PEER_HOLDS, SCSI_BLOCK);
+    add_write(2);
+    add_write(3);
+    add_pdu(ISCSI_TASK_MANAGEMENT, 1, 2); /* ABORT TASK */
+    add_pdu(ISCSI_TASK_MANAGEMENT, 1, 9); /* of a command that never came */
+    add_pdu(ISCSI_TASK_MANAGEMENT, 8, 3); /* TASK REASSIGN */
+    add_pdu(ISCSI_TASK_MANAGEMENT, 6, 0); /* TARGET WARM RESET */
+    play("iser", true);
+    cr_expect_not(end.failed, "%s", end.why);
+    cr_expect_eq(sent(ISCSI_TASK_MANAGEMENT_RESPONSE, 0x102), -1, "the task still has to end");
+    cr_expect_eq(sent(ISCSI_TASK_MANAGEMENT_RESPONSE, 0x109), 1, "it does not exist");
+    cr_expect_eq(sent(ISCSI_TASK_MANAGEMENT_RESPONSE, 0x803), 4);
+    cr_expect_eq(sent(ISCSI_TASK_MANAGEMENT_RESPONSE, 0x600), 5);
+    storage_close(&end);
+    add(PEER_READ_DATA, SCSI_BLOCK);
+    add_pdu(ISCSI_TASK_MANAGEMENT, 1, 3); /* it has ended */
+    play("iser", true);
+    cr_expect_not(end.failed, "%s", end.why);
+    cr_expect_eq(sent(ISCSI_TASK_MANAGEMENT_RESPONSE, 0x102), 0);
+    cr_expect_eq(sent(ISCSI_TASK_MANAGEMENT_RESPONSE, 0x103), 0);
+    cr_expect_eq(sent(ISCSI_RESPONSE, 2), -1, "an aborted task has no response");
+    cr_expect_eq(sent(ISCSI_RESPONSE, 3), 0);
+    cr_expect_eq(end.r.writes, 1, "%llu writes", (unsigned long long)end.r.writes);
     storage_close(&end);
 }
 
