@@ -11,14 +11,16 @@
 #define RNR_OVERDUE   (100 * NS_PER_MS)
 #define RNR_FOR_EVER  7 /* RNR retry count 7: no limit */
 
-/* A packet was sent as often as the retry count allows. */
-static void suppose_used_up(struct explainer *x, struct incident *st, const struct req_dir *h, const struct sent *s)
+/* A packet was sent as often as the retry count allows; `open`: the ACK timer of the last try has not expired yet. */
+static void suppose_used_up(struct explainer *x, struct incident *st, const struct req_dir *h, const struct sent *s,
+                            bool open)
 {
     const struct conn_params *c = &conn_flow_at(observer_conns(x->observer), st->flow)->params;
     bool known = c->retry_known || retries_used(x->observer, h) >= RETRIES_MAX;
     struct fact f = {.sentence = st->cause == CAUSE_HALF_OPEN ? SENTENCE_RETRIES_CLOSED : SENTENCE_RETRIES_USED_UP,
                      .psn = st->psn,
-                     .m = !known,
+                     .m = !known && !open,
+                     .code = open,
                      .n = s ? s->copies : h->retries + 1,
                      .lost = s ? s->first : st->frames[0],
                      .again = s ? s->last : h->last_frame,
@@ -27,12 +29,12 @@ static void suppose_used_up(struct explainer *x, struct incident *st, const stru
     incident_is(st, &f);
 }
 
-/* No packet that passed the tap solicits an ACK. */
-static void suppose_cut(struct incident *st, const struct sent *s, uint32_t next)
+/* No packet that passed the tap solicits an ACK; `open` as above. */
+static void suppose_cut(struct incident *st, const struct sent *s, uint32_t next, bool open)
 {
     st->place = PLACE_BEFORE;
     incident_is(st, SAY(RETRIES_CUT, .psn = st->psn, .n = s->copies, .lost = s->first, .again = s->last,
-                        .psn2 = psn_prev(next)));
+                        .psn2 = psn_prev(next), .code = open));
 }
 
 /* The DREP by which the responder answered the requester, if any, shows that its host is alive. */
@@ -142,14 +144,14 @@ static void doubt_lost_response(struct incident *st, const struct req_dir *h)
         st->certainty = POSSIBLE;
 }
 
-/* The capture ends before the ACK timer of the last try expires, and its requester did not close the connection. */
-static void doubt_last_try(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct req_dir *h,
-                           struct incident *st)
+/* True if the capture ends before the ACK timer of the last try expires, and its requester did not close the
+ * connection. */
+static bool is_try_open(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct req_dir *h,
+                        const struct incident *st)
 {
     uint32_t tap = conn_flow_at(observer_conns(x->observer), flow)->tap;
 
-    if (!has_left(t, h) && explain_ends_before(x, tap, h->last_ts, st->silence))
-        incident_add(st, SAY(TRY_OPEN, 0));
+    return !has_left(t, h) && explain_ends_before(x, tap, h->last_ts, st->silence);
 }
 
 /* The requester received no further response until the end of the capture. */
@@ -157,6 +159,7 @@ void end_silence(struct explainer *x, uint32_t flow, struct flow_notes *t, struc
 {
     struct incident *st = incident_at(x, t->hypotheses.open);
     const struct sent *s = st ? req_dir_sent(h, st->psn) : NULL, *burst = req_dir_sent(h, psn_prev(h->next));
+    bool cut, open;
 
     doubt_lost_response(st, h);
     if (!is_without_end(x, flow, t, st, h))
@@ -171,17 +174,17 @@ void end_silence(struct explainer *x, uint32_t flow, struct flow_notes *t, struc
     }
     if (st->cause != CAUSE_HALF_OPEN)
         st->cause = CAUSE_RETRY_EXCEEDED;
-    if (st->is_request && !t->requests.unanswered && s) {
-        suppose_cut(st, s, h->next);
-        doubt_last_try(x, flow, t, h, st);
-        return;
-    }
-    if (st->is_request)
-        suppose_used_up(x, st, h, s);
+    cut = st->is_request && !t->requests.unanswered && s;
+    open = is_try_open(x, flow, t, h, st);
+    if (cut)
+        suppose_cut(st, s, h->next, open);
+    else if (st->is_request)
+        suppose_used_up(x, st, h, s, open);
     else
-        incident_add(st, SAY(RETRIES_READ, .n = h->retries, .lost = s ? s->first : st->frames[0]));
-    doubt_last_try(x, flow, t, h, st);
-    if (st->cause != CAUSE_HALF_OPEN)
+        incident_add(st, SAY(RETRIES_READ, .n = h->retries, .lost = s ? s->first : st->frames[0], .code = open));
+    if (open)
+        incident_add(st, SAY(TRY_OPEN, 0));
+    if (!cut && st->cause != CAUSE_HALF_OPEN)
         report_silent(x, flow, t, h);
 }
 
