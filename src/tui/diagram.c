@@ -13,13 +13,6 @@
 
 /* --- Which packets ---------------------------------------------------------------------------- */
 
-static int by_number(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
 /* Numbers of packets, ascending. */
 struct numbers {
     uint64_t *v;
@@ -37,10 +30,42 @@ static bool numbers_need(struct numbers *s, size_t more)
     return s->n + more <= s->cap;
 }
 
+/* Of `n` ascending numbers keep those nearest to `at`: `each` below it and `each` from it on. more[]: there are others
+ * below and above. */
+static size_t nearest(uint64_t *v, size_t n, uint64_t at, uint32_t each, bool more[2])
+{
+    size_t below = 0;
+
+    while (below < n && v[below] < at)
+        below++;
+    more[0] = below > each;
+    more[1] = n - below > each;
+    n = more[1] ? below + each : n;
+    below = more[0] ? below - each : 0;
+    if (below)
+        memmove(v, v + below, (n - below) * sizeof *v);
+    return n - below;
+}
+
+/* Put the `n` ascending numbers behind the others to their places; behind them there is room for as many. */
+static void merge(struct numbers *s, size_t n)
+{
+    size_t low = s->n, to = s->n += n;
+    const uint64_t *from = memcpy(s->v + s->n, s->v + low, n * sizeof *s->v);
+
+    while (n && to--)
+        s->v[to] = low && s->v[low - 1] > from[n - 1] ? s->v[--low] : from[--n];
+}
+
+/* Those of a key nearest to `at`, too; of all together the nearest are kept. */
 static void add_key(struct tui *t, struct numbers *s, uint32_t key, uint64_t at, uint32_t each)
 {
-    if (numbers_need(s, KEEP_ROOM(each)))
-        s->n += keep_near(t->keep, key, at, each, s->v + s->n);
+    bool more[2];
+
+    if (!numbers_need(s, (size_t)2 * KEEP_ROOM(each)))
+        return;
+    merge(s, keep_near(t->keep, key, at, each, s->v + s->n));
+    s->n = nearest(s->v, s->n, at, each, more);
 }
 
 /* All packets around `at`: those between two hosts may be of any number of connections. */
@@ -63,29 +88,18 @@ static void add_conn(struct tui *t, struct numbers *s, uint32_t conn, uint64_t a
     for (uint32_t i = 0; i < flows; i++)
         if (conn_flow_at(conns, i)->conn == conn)
             add_key(t, s, keep_key_of_flow(t->keep, i), at, each);
-    qsort(s->v, s->n, sizeof *s->v, by_number);
 }
 
-/* Those of connection `conn`, or of its hosts, that are nearest to `at`: `each` below it and `each` from it on. more[]:
- * there are others below and above. */
+/* Those of connection `conn`, or of its hosts, that are nearest to `at`; see nearest(). */
 static struct numbers numbers_near(struct tui *t, uint32_t conn, uint64_t at, uint32_t each, bool more[2])
 {
     struct numbers s = {.n = 0};
-    size_t below = 0, n;
 
     if (t->hosts)
         add_all(t, &s, at, each + 1);
     else
         add_conn(t, &s, conn, at, each + 1);
-    while (below < s.n && s.v[below] < at)
-        below++;
-    more[0] = below > each;
-    more[1] = s.n - below > each;
-    n = more[1] ? below + each : s.n;
-    below = more[0] ? below - each : 0;
-    s.n = n - below;
-    if (below)
-        memmove(s.v, s.v + below, s.n * sizeof *s.v);
+    s.n = nearest(s.v, s.n, at, each, more);
     return s;
 }
 
@@ -190,8 +204,12 @@ static bool begin(struct tui *t, struct diagram *d, uint64_t at, uint32_t each, 
                                   .user = t};
     struct numbers s = numbers_near(t, t->ladder_conn, at, each, d->more);
 
-    *d = (struct diagram){
-        .ladder = ladder_of(&found, &o), .numbers = s.v, .n = s.n, .lines = lines, .more = {d->more[0], d->more[1]}};
+    *d = (struct diagram){.around = at,
+                          .ladder = ladder_of(&found, &o),
+                          .numbers = s.v,
+                          .n = s.n,
+                          .lines = lines,
+                          .more = {d->more[0], d->more[1]}};
     return d->ladder != NULL;
 }
 
@@ -238,13 +256,24 @@ static bool put_lines(struct tui *t, uint32_t n)
 
 /* --- More of it, in slices -------------------------------------------------------------------- */
 
-/* A packet, then some lines. */
+/* Which packets. */
+static bool first_step(struct tui *t)
+{
+    bool begun = begin(t, &t->diagram, t->diagram.around, FAR_EACH, &t->longer);
+
+    t->tasks[TASK_LADDER].to = 1 + t->diagram.n + LADDER_MAX + 2;
+    return begun;
+}
+
+/* Then a packet, then some lines. */
 static bool step(struct tui *t, uint64_t at)
 {
     struct diagram *d = &t->diagram;
 
-    if (at < d->n) {
-        put_packet(t, d->numbers[at]);
+    if (!d->ladder)
+        return first_step(t);
+    if (at <= d->n) {
+        put_packet(t, d->numbers[at - 1]);
         return true;
     }
     if (!d->drawing) {
@@ -255,7 +284,7 @@ static bool step(struct tui *t, uint64_t at)
 }
 
 /* Show the longer ladder in place of the short one; the cursor stays at its packet, in the same line of the screen. */
-static void done(struct tui *t)
+static void show_longer(struct tui *t)
 {
     struct view *v = &t->views[SCREEN_LADDER];
     struct lines was = v->lines;
@@ -271,19 +300,22 @@ static void done(struct tui *t)
     v->at = lines_find(&v->lines, p.file, p.frame) + below;
     v->top = v->at > above ? v->at - above : 0;
     memcpy(t->ladder_more, t->diagram.more, sizeof t->ladder_more);
+}
+
+/* Without memory the short one stays. */
+static void done(struct tui *t)
+{
+    if (t->diagram.ladder)
+        show_longer(t);
     finish(&t->diagram);
 }
 
 static void go_on(struct tui *t, uint64_t at)
 {
-    struct task task = {.rows = true, .doing = "drawing the ladder", .step = step, .done = done};
+    const struct task task = {.rows = true, .doing = "drawing the ladder", .to = 1, .step = step, .done = done};
 
     lines_clear(&t->longer);
-    if (!begin(t, &t->diagram, at, FAR_EACH, &t->longer)) {
-        finish(&t->diagram);
-        return;
-    }
-    task.to = t->diagram.n + LADDER_MAX + 2;
+    t->diagram.around = at;
     task_start(t, TASK_LADDER, &task);
 }
 

@@ -133,6 +133,7 @@ struct requests {
 
 /* A ladder that is being drawn. */
 struct diagram {
+    uint64_t around;       /* the packet at the cursor */
     struct ladder *ladder; /* NULL: none is */
     uint64_t *numbers;     /* its packets */
     size_t n;
