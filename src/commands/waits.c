@@ -1,6 +1,7 @@
 /* layer 3 (commands): what each command of an upper protocol waited for. */
 #include "src/commands/waits.h"
 
+#include "src/account/streams.h"
 #include "src/transport/verbs.h"
 
 const struct wait_info wait_table[WAITS] = {
@@ -37,31 +38,49 @@ struct span_of {
     ns_t asked; /* of that direction losses count up to here: those after its message was sent last are of others */
 };
 
-/* How the time of a flow was spent; losses after `until` do not count. */
-static void spent(const struct timeline *timeline, uint32_t flow, const struct span_of *s, ns_t until,
+/* What one end of a command's connection sent. */
+struct sent_by {
+    uint32_t flow;                   /* FLOW_NONE: nothing, or it is a stream */
+    const struct iwarp_conn *stream; /* NULL: it is none */
+    enum iwarp_side side;            /* of the stream */
+};
+
+static struct sent_by sent_by(const struct ulp_command *c, bool server)
+{
+    return (struct sent_by){ulp_command_flow(c, server), ulp_command_stream(c),
+                            (c->stream == 1) != server ? IWARP_INITIATOR : IWARP_RESPONDER};
+}
+
+/* How the time of a direction was spent; losses after `until` do not count. Of a stream only losses are known. */
+static void spent(const struct timeline *timeline, const struct sent_by *by, const struct span_of *s, ns_t until,
                   ns_t states[TIME_STATES])
 {
-    ns_t early[TIME_STATES] = {0};
+    ns_t early[TIME_STATES] = {0}, lost[IWARP_TIMES];
 
-    timeline_between(timeline, flow, s->from, s->to, states);
+    if (by->stream) {
+        iwarp_lost_between(by->stream, by->side, s->from, until < s->to ? until : s->to, lost);
+        stream_states(lost, s->to - s->from, states);
+        return;
+    }
+    timeline_between(timeline, by->flow, s->from, s->to, states);
     if (until >= s->to)
         return;
     if (until > s->from)
-        timeline_between(timeline, flow, s->from, until, early);
+        timeline_between(timeline, by->flow, s->from, until, early);
     for (unsigned i = 0; i < TIME_STATES; i++)
         if (time_state_costs((enum time_state)i) && wait_of[i] <= WAIT_TIMEOUT)
             states[i] = early[i];
 }
 
-/* Add what the account of a flow lost in a part; at most `limit`. Returns how much. */
-static ns_t add_lost(const struct timeline *timeline, uint32_t flow, const struct span_of *s, ns_t until, ns_t limit,
-                     struct waited *w)
+/* Add what the account of a direction lost in a part; at most `limit`. Returns how much. */
+static ns_t add_lost(const struct timeline *timeline, const struct sent_by *by, const struct span_of *s, ns_t until,
+                     ns_t limit, struct waited *w)
 {
     ns_t states[TIME_STATES], lost = 0;
 
-    if (flow == FLOW_NONE)
+    if (by->flow == FLOW_NONE && !by->stream)
         return 0;
-    spent(timeline, flow, s, until, states);
+    spent(timeline, by, s, until, states);
     for (unsigned i = 0; i < TIME_STATES; i++)
         if (states[i] > 0 && time_state_costs((enum time_state)i)) {
             ns_t part = states[i] < limit - lost ? states[i] : limit - lost;
@@ -76,13 +95,14 @@ static ns_t add_lost(const struct timeline *timeline, uint32_t flow, const struc
 static void add_part(const struct timeline *timeline, const struct ulp_command *c, const struct span_of *s,
                      struct waited *w)
 {
+    const struct sent_by asks = sent_by(c, c->by_server), answers = sent_by(c, !c->by_server);
     ns_t left = s->to - s->from;
 
     if (left <= 0)
         return;
     if (s->asks)
-        left -= add_lost(timeline, ulp_command_flow(c, c->by_server), s, s->asked, left, w);
-    left -= add_lost(timeline, ulp_command_flow(c, !c->by_server), s, s->to, left, w);
+        left -= add_lost(timeline, &asks, s, s->asked, left, w);
+    left -= add_lost(timeline, &answers, s, s->to, left, w);
     w->of[WAIT_DATA + s->part] += left;
 }
 

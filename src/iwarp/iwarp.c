@@ -181,7 +181,7 @@ static struct tcp_conn *create(struct iwarp *w, const struct iwarp_ends *e, uint
     t = calloc(1, sizeof *t);
     if (!t)
         return NULL;
-    t->c = (struct iwarp_conn){.tap = e->tap, .network = e->network};
+    t->c = (struct iwarp_conn){.tap = e->tap, .network = e->network, .trip = {-1, -1}};
     memcpy(t->c.addr[side], e->src, 16);
     memcpy(t->c.addr[!side], e->dst, 16);
     t->c.port[side] = sport;
@@ -258,6 +258,7 @@ static void turn_round(struct tcp_conn *t)
     struct iwarp_sent sent = t->c.sent[0];
     uint16_t port = t->c.port[0];
     bool fin = t->fin[0];
+    ns_t trip;
     uint8_t addr[16];
 
     memcpy(addr, t->c.addr[0], 16);
@@ -271,6 +272,9 @@ static void turn_round(struct tcp_conn *t)
     t->c.port[1] = port;
     t->fin[0] = t->fin[1];
     t->fin[1] = fin;
+    trip = t->c.trip[0];
+    t->c.trip[0] = t->c.trip[1];
+    t->c.trip[1] = trip;
 }
 
 /* --- Segments --------------------------------------------------------------------------------- */
@@ -384,11 +388,14 @@ static struct tcp_conn *take_syn(struct iwarp *w, struct tcp_conn *t, const stru
         *side = a->tcp.ackf ? IWARP_RESPONDER : IWARP_INITIATOR;
         t = create(w, e, a->tcp.sport, a->tcp.dport, *side);
     }
+    if (t && t->side[*side].syn)
+        repairs_time(t, *side, a->tcp.seq + 1, true, a->g.ts);
     if (!t || t->side[*side].syn)
         return t;
     t->side[*side].syn = true;
     t->side[*side].framing = FRAMING_START;
     stream_begin(&t->side[*side].stream, a->tcp.seq + 1);
+    repairs_time(t, *side, a->tcp.seq + 1, false, a->g.ts);
     return t;
 }
 

@@ -82,6 +82,9 @@ struct iwarp_conn {
     bool refused;              /* the reply rejects the connection */
     uint64_t first_frame, last_frame;
     ns_t first, last; /* their times */
+    /* the shortest time from a segment, SYN or payload, that was sent once, to its ACK by this end; -1: none was seen
+     */
+    ns_t trip[IWARP_SIDES];
     struct iwarp_sent sent[IWARP_SIDES];
 };
 

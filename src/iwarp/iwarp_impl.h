@@ -69,6 +69,9 @@ struct side {
     unsigned tries;     /* segments that looked like FPDUs and were not */
     uint64_t frames_at; /* place in the stream of the first byte behind request or reply; markers are counted from it */
     bool syn;           /* the beginning of the stream was seen */
+    bool timing;        /* a segment was sent whose ACK is to come: */
+    uint32_t timed_end; /* sequence number behind it */
+    ns_t timed;         /* when it passed */
     bool unsure;        /* FPDUs were lost or damaged: MSNs and offsets are not known */
     uint32_t seek;      /* FRAMING_SEEK: bytes looked at */
     uint32_t nonsense;  /* FPDUs in a row that are not right */
@@ -147,6 +150,9 @@ void rdmap_flush(struct iwarp *w, struct tcp_conn *t, enum iwarp_end why);
 
 /* Before the stream takes a segment of its side with this IP identification. */
 void repairs_segment(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, const struct segment *g, uint16_t id);
+/* A segment that takes sequence numbers up to `end` is sent, not for the first time if `again`: times the way to the
+ * other end and back. */
+void repairs_time(struct tcp_conn *t, enum iwarp_side side, uint32_t end, bool again, ns_t now);
 /* Before the stream of `side` learns that the other end has acknowledged everything before `ack`; `bare`: in a segment
  * without payload. */
 void repairs_ack(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, uint32_t ack, bool bare);

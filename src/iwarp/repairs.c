@@ -99,6 +99,32 @@ static void take_late(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side,
     begin(w, t, side, found, g->seq + g->len);
 }
 
+void repairs_time(struct tcp_conn *t, enum iwarp_side side, uint32_t end, bool again, ns_t now)
+{
+    struct side *s = &t->side[side];
+
+    if (again) {
+        s->timing = false; /* its ACK may be that of either copy */
+    } else if (!s->timing) {
+        s->timing = true;
+        s->timed_end = end;
+        s->timed = now;
+    }
+}
+
+/* The ACK of the segment that is timed. */
+static void take_time(struct tcp_conn *t, enum iwarp_side side, uint32_t ack, ns_t now)
+{
+    struct side *s = &t->side[side];
+    ns_t *trip = &t->c.trip[iwarp_other(side)], took = now - s->timed;
+
+    if (!s->timing || seq_diff(ack, s->timed_end) < 0)
+        return;
+    s->timing = false;
+    if (took >= 0 && (*trip < 0 || took < *trip))
+        *trip = took;
+}
+
 void repairs_segment(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, const struct segment *g, uint16_t id)
 {
     struct side *s = &t->side[side];
@@ -111,12 +137,15 @@ void repairs_segment(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, 
                                  .again = g->frame,
                                  .sent = g->ts,
                                  .end = g->ts};
-    uint32_t behind;
+    uint32_t behind, end = g->seq + g->len;
+    bool seen = s->stream.begun && seq_diff(end, s->stream.next) <= 0,
+         late = s->stream.begun && g->seq == s->stream.next && stream_behind(&s->stream, &behind);
 
+    repairs_time(t, side, end, seen || late, g->ts);
     if (t->known && s->stream.begun) {
-        if (seq_diff(g->seq + g->len, s->stream.next) <= 0)
+        if (seen)
             take_again(w, t, side, g, id, &found);
-        else if (g->seq == s->stream.next && stream_behind(&s->stream, &behind))
+        else if (late)
             take_late(w, t, side, g, id, behind, &found);
     }
     s->repairs.sent[s->repairs.at++ % SENT_SEGMENTS] = (struct sent_segment){g->seq, g->len, id, g->frame, g->ts};
@@ -160,6 +189,7 @@ void repairs_ack(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, uint
     struct repairs *r = &t->side[side].repairs;
     const struct stream *s = &t->side[side].stream;
 
+    take_time(t, side, ack, w->p->frame->ts);
     if (s->have_acked && ack == s->acked)
         r->dups += bare;
     else if (!s->have_acked || seq_diff(ack, s->acked) > 0)

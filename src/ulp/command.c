@@ -484,6 +484,11 @@ uint32_t ulp_command_flow(const struct ulp_command *c, bool server)
     return c->stream ? FLOW_NONE : c->at->flow[server ? ULP_SERVER : ULP_CLIENT];
 }
 
+const struct iwarp_conn *ulp_command_stream(const struct ulp_command *c)
+{
+    return c->stream ? c->at->iwarp : NULL;
+}
+
 enum ulp_how ulp_command_how(const struct ulp_command *c)
 {
     return (enum ulp_how)c->at->how;

@@ -108,6 +108,7 @@ static void attach(struct ulp *u, struct ulp_stream *s, const struct ulp_proto *
     s->client = client;
     s->c->conn = s->conn->number;
     s->c->stream = client == IWARP_INITIATOR ? 1 : 2;
+    s->c->iwarp = s->conn;
     if (proto->open)
         proto->open(s->c, greeting, n);
 }

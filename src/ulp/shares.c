@@ -7,6 +7,7 @@
  *
  * Between two packets of the same end nobody waits for the network. */
 #include "src/conn/go_back.h"
+#include "src/iwarp/iwarp.h"
 #include "src/ulp/ulp_impl.h"
 
 void trip_note(struct ulp_flow *f, const struct event *e)
@@ -23,6 +24,14 @@ void trip_note(struct ulp_flow *f, const struct event *e)
         *trip = took;
 }
 
+/* The way to an end and back, of a packet that it only had to acknowledge; -1: not known. */
+static ns_t trip_of(const struct ulp_conn *c, enum ulp_side to)
+{
+    bool initiator = (c->stream == 1) == (to == ULP_CLIENT);
+
+    return c->stream ? c->iwarp->trip[initiator ? IWARP_INITIATOR : IWARP_RESPONDER] : c->trip[to];
+}
+
 /* A part of a command's time. */
 struct part {
     enum ulp_side from, to; /* from a packet of one to the next one, of the other */
@@ -33,7 +42,7 @@ struct part {
 static void add(struct ulp_shares *s, const struct ulp_conn *c, const struct part *p)
 {
     ns_t lost = p->lost < p->took ? p->lost : p->took, left = p->took - lost,
-         away = p->from == p->to ? 0 : c->trip[p->to],
+         away = p->from == p->to ? 0 : trip_of(c, p->to),
          *own = p->data               ? &s->transfer
                 : p->to == ULP_SERVER ? &s->server
                                       : &s->client;
@@ -48,7 +57,7 @@ struct ulp_shares ulp_command_shares(const struct ulp_command *c, const ns_t los
 {
     enum ulp_side asks = c->by_server ? ULP_SERVER : ULP_CLIENT, first = (enum ulp_side)c->first_by,
                   last = (enum ulp_side)c->last_by;
-    struct ulp_shares s = {.known = c->response && c->at && !c->stream && !c->headless};
+    struct ulp_shares s = {.known = c->response && c->at && !c->headless};
     bool data = c->data_first != 0;
     const struct part parts[ULP_PARTS] = {
         [ULP_BEFORE_DATA] = {asks, first, c->data_start - c->start, lost[ULP_BEFORE_DATA], false},

@@ -30,6 +30,7 @@
 #define ULP_USERS        64 /* options --ulp */
 
 struct ulp_conn;
+struct iwarp_conn;
 
 /* Ways of a command's data. */
 enum ulp_dir { ULP_TO_CLIENT, ULP_FROM_CLIENT, ULP_DIRS };
@@ -216,13 +217,16 @@ struct ulp_shares {
     ns_t transfer; /* packets of the data followed each other */
 };
 /* The way from the tap to an end and back is the shortest time from a request of the transport to its response (ACK, or
- * READ response) of the connection so far, with the time in which the adapter of that end makes the response. At a tap
- * next to the server it is short, and `network` has only what its READs wait for. `lost`: of each part, the time that
- * was lost on the way, such as that of a retransmission. Only in the functions of ulp_opts. */
+ * READ response; of iWARP: from a segment of TCP to its ACK) of the connection so far, with the time in which the
+ * adapter of that end makes the response. At a tap next to the server it is short, and `network` has only what its
+ * READs wait for. `lost`: of each part, the time that was lost on the way, such as that of a retransmission. Only in
+ * the functions of ulp_opts. */
 struct ulp_shares ulp_command_shares(const struct ulp_command *c, const ns_t lost[ULP_PARTS]);
 enum ulp_how ulp_command_how(const struct ulp_command *c);
 /* What the client of its connection sends, or the server; FLOW_NONE: none was seen, or it is iWARP. Only in the
  * functions of ulp_opts. */
 uint32_t ulp_command_flow(const struct ulp_command *c, bool server);
+/* Its iWARP connection, in which the client is the initiator if c->stream is 1; NULL: it has none. Likewise. */
+const struct iwarp_conn *ulp_command_stream(const struct ulp_command *c);
 
 #endif

@@ -65,16 +65,17 @@ struct joined {
 struct ulp_conn {
     struct ulp *ulp;
     const struct ulp_proto *proto;
-    uint8_t how;              /* enum ulp_how */
-    uint32_t flow[ULP_SIDES]; /* what each side sends; FLOW_NONE: not seen */
-    uint32_t conn;            /* number of the connection */
-    uint8_t stream;           /* of iWARP: 1: the client is the initiator, 2: the responder; 0: not of iWARP */
-    uint64_t good, refused;   /* messages that the protocol took, and that it did not */
-    ns_t trip[ULP_SIDES];     /* shortest time from a request of the transport to this side's response; -1: not known */
-    unsigned walks;           /* refusals that were compared with the memory of all commands */
-    bool wrong;               /* it is another protocol */
-    bool sure;                /* the user said it, or a message looked like it; also if no message can tell */
-    uint8_t doubts;           /* until then: the client's messages that did not */
+    uint8_t how;                    /* enum ulp_how */
+    uint32_t flow[ULP_SIDES];       /* what each side sends; FLOW_NONE: not seen */
+    uint32_t conn;                  /* number of the connection */
+    uint8_t stream;                 /* of iWARP: 1: the client is the initiator, 2: the responder; 0: not of iWARP */
+    const struct iwarp_conn *iwarp; /* with `stream` */
+    uint64_t good, refused;         /* messages that the protocol took, and that it did not */
+    ns_t trip[ULP_SIDES]; /* shortest time from a request of the transport to this side's response; -1: not known */
+    unsigned walks;       /* refusals that were compared with the memory of all commands */
+    bool wrong;           /* it is another protocol */
+    bool sure;            /* the user said it, or a message looked like it; also if no message can tell */
+    uint8_t doubts;       /* until then: the client's messages that did not */
     struct command_list open, done;
     struct command *keys[BUCKETS];
     struct segment *rkeys[BUCKETS];

@@ -1,18 +1,29 @@
 /* layer 2b tests: upper protocols over iWARP: commands, and the memory that they name. */
 #include "tests/unit/iwarp_run.h"
 
+#include "src/commands/waits.h"
 #include "src/ulp/ulp.h"
 
 #include <stdio.h>
 
 static struct ulp_command the_command;
 static unsigned commands_over;
+static struct ulp_shares the_shares;
+static struct waited waited_of[2]; /* of commands 1 and 2 */
 
 static void on_command(void *user, const struct ulp_command *c)
 {
     (void)user;
     the_command = *c;
+    the_shares = waits_shares(c);
+    if (c->number <= ARRAY_LEN(waited_of))
+        waited_of[c->number - 1] = waits_of(c);
     commands_over++;
+}
+
+static void on_timed(void *user, struct ulp_command *c)
+{
+    waits_timed(user, c);
 }
 
 /* A SEND with these bytes. */
@@ -72,10 +83,16 @@ static void nvme_write(struct tcp_run *r)
     send_bytes(r, CLIENT, 1, capsule, 64);
 }
 
+static struct ulp *timed_commands(struct tcp_run *r)
+{
+    return ulp_new(r->observer,
+                   &(struct ulp_opts){.over = on_command, .timed = on_timed, .user = timeline_of(r->observer)}, false);
+}
+
 Test(iwarp, an_nvme_write_whose_data_the_controller_reads)
 {
     struct tcp_run *r = tcp_run_new();
-    struct ulp *u = ulp_new(r->observer, &(struct ulp_opts){.over = on_command}, false);
+    struct ulp *u = timed_commands(r);
     uint8_t done[16] = {[12] = 7};
 
     cr_assert(u != NULL);
@@ -88,8 +105,46 @@ Test(iwarp, an_nvme_write_whose_data_the_controller_reads)
     cr_expect_eq(the_command.requested[ULP_FROM_CLIENT], 1024);
     cr_expect_eq(the_command.moved[ULP_FROM_CLIENT], 1024);
     cr_expect_eq(the_command.stream, 1);
+    cr_expect(the_shares.known);
+    cr_expect_eq(the_shares.server + the_shares.client + the_shares.network + the_shares.transfer,
+                 the_command.end - the_command.start);
+    cr_expect_gt(the_shares.network, 0, "the ACK of a segment shows how long the way is");
     cr_expect_eq(ulp_sums(u)->untied, 0);
     cr_expect_eq(all_faults(r), 0);
+    ulp_free(u);
+    tcp_run_free(r);
+}
+
+/* The response to the first command is lost before the tap, and comes again behind that to the second one: the first
+ * waits for it, the second for nothing that TCP lost before its own response. */
+Test(iwarp, a_command_waits_for_what_tcp_lost)
+{
+    struct tcp_run *r = tcp_run_new();
+    struct ulp *u = timed_commands(r);
+    uint8_t flush[64] = {[1] = 0x40, [2] = 8, [4] = 1}, done[16] = {[12] = 7}, next[16] = {[12] = 8};
+    uint32_t lost, end, len = mpa_fpdu_len(DDP_UNTAGGED_LEN + 16);
+
+    cr_assert(u != NULL);
+    nvme_write(r);
+    read_data(r, 0x99, 0x4000, 1024);
+    flush[25 + 14] = 0x40;
+    send_bytes(r, CLIENT, 2, flush, 64);
+    lost = r->seq[SERVER];
+    r->seq[SERVER] += len;
+    send_bytes(r, SERVER, 2, next, 16);
+    end = r->seq[SERVER];
+    r->sent_to[SERVER] = lost;
+    for (unsigned i = 0; i < 3; i++)
+        tcp_ack(r, CLIENT);
+    r->seq[SERVER] = lost;
+    send_bytes(r, SERVER, 1, done, 16);
+    r->seq[SERVER] = r->sent_to[SERVER] = end;
+    tcp_ack(r, CLIENT);
+    ulp_finish(u);
+    cr_assert_eq(commands_over, 2, "%u", commands_over);
+    cr_expect_gt(waited_of[0].of[WAIT_LOSS], 0);
+    cr_expect_eq(waited_of[0].of[WAIT_TIMEOUT], 0, "three duplicate ACKs asked for it");
+    cr_expect_eq(waited_of[0].way[ULP_AFTER_DATA], waited_of[0].of[WAIT_LOSS], "the way took it");
     ulp_free(u);
     tcp_run_free(r);
 }
