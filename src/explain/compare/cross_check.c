@@ -184,7 +184,10 @@ static void compare_missed(struct explainer *x, struct incident *st, struct req_
         return; /* the copy missing here is a retransmission: the first copy at the other tap proves nothing about it */
     if (o && copies_are_alike(there))
         return; /* which of them the copy here is the taps do not show */
-    f.sentence = neither ? SENTENCE_TAP_NO_SOONER : late ? SENTENCE_TAP_NOT_LOST : SENTENCE_TAP_LOST;
+    f.sentence = neither       ? SENTENCE_TAP_NO_SOONER
+                 : late        ? SENTENCE_TAP_NOT_LOST
+                 : st->missing ? SENTENCE_TAP_LOST_OR_LEFT_OUT /* unreliable: no retransmission shows it */
+                               : SENTENCE_TAP_LOST;
     incident_add(st, &f);
     if (neither)
         return;
