@@ -26,18 +26,23 @@ static void say_wc(struct agent *a, const struct object *cq, const struct rnic_w
         buf_printf(b, " imm=0x%x", w->wc.imm_data);
     if (w->wc.flags & WC_WITH_INV)
         buf_printf(b, " inv=0x%x", w->wc.inv_rkey);
-    buf_printf(b, " src_qp=0x%x vendor_err=0x%x raw=%u/%u/0x%x t=%lld\n", w->wc.src_qp, w->vendor_err, w->raw_status,
-               w->raw_opcode, w->raw_flags, (long long)w->wc.when);
+    buf_printf(b, " src_qp=0x%x vendor_err=0x%x raw=%u/%u/0x%x", w->wc.src_qp, w->vendor_err, w->raw_status,
+               w->raw_opcode, w->raw_flags);
+    if (cq->stamped)
+        buf_printf(b, " stamp=%llu", (unsigned long long)w->stamp);
+    buf_printf(b, " t=%lld\n", (long long)w->wc.when);
 }
 
 /* Take at most `n` completions and say them: how many, or a negative errno. */
 static int take(struct agent *a, struct object *cq, unsigned n)
 {
+    const struct rnic_ops *ops = a->rnic->ops;
+    int (*poll)(struct rnic *, void *, struct rnic_wc *, int) = cq->stamped ? ops->cq_poll_stamped : ops->cq_poll;
     struct rnic_wc w;
     unsigned got = 0;
     int e = 0;
 
-    while (got < n && (e = a->rnic->ops->cq_poll(a->rnic, cq->impl, &w, 1)) == 1) {
+    while (got < n && (e = poll(a->rnic, cq->impl, &w, 1)) == 1) {
         w.wc.when = agent_time(a);
         say_wc(a, cq, &w);
         got++;

@@ -51,6 +51,7 @@ struct object {
     uint32_t max_inline; /* QP: bytes */
     uint32_t send_ops;   /* QP: RNIC_OPS_* and others that it was created for */
     uint64_t posted;     /* QP, SRQ: work requests */
+    bool stamped;        /* CQ: its completions have the device's time stamps */
 };
 
 struct objects {

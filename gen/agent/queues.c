@@ -13,17 +13,24 @@ static int cmd_channel(struct agent *a, struct request *r)
 
 static int cmd_cq(struct agent *a, struct request *r)
 {
+    const struct rnic_ops *ops = a->rnic->ops;
     struct object *o, *channel;
     uint32_t n = 0, vector = 0;
+    bool stamped = false;
     int e;
 
     if (!request_u32(r, "n", 0, UINT32_MAX, &n) || !request_u32(r, "vector", 0, UINT32_MAX, &vector) ||
-        !agent_object(a, r, "channel", OBJECT_CHANNEL, &channel))
+        !request_bool(r, "stamps", &stamped) || !agent_object(a, r, "channel", OBJECT_CHANNEL, &channel))
         return -EINVAL;
+    if (stamped && !ops->cq_create_stamped)
+        return -ENOSYS;
     o = object_new(&a->objects, OBJECT_CQ);
     if (!o)
         return -ENOMEM;
-    e = agent_made(a, o, a->rnic->ops->cq_create(a->rnic, &n, agent_impl(channel), vector, o, &o->impl));
+    o->stamped = stamped;
+    e = agent_made(
+        a, o,
+        (stamped ? ops->cq_create_stamped : ops->cq_create)(a->rnic, &n, agent_impl(channel), vector, o, &o->impl));
     if (e == 0)
         buf_printf(&a->reply, " n=%u", n);
     return e;
@@ -116,7 +123,7 @@ static int cmd_srq_query(struct agent *a, struct request *r)
 
 const struct agent_command agent_queues[] = {
     {"channel", "", "create a completion channel", cmd_channel, AGENT_DEVICE},
-    {"cq", "n=ENTRIES [channel=CHANNEL] [vector=N]", "create a completion queue", cmd_cq, AGENT_DEVICE},
+    {"cq", "n=ENTRIES [channel=CHANNEL] [vector=N] [stamps=0|1]", "create a completion queue", cmd_cq, AGENT_DEVICE},
     {"cq resize", "cq=CQ n=ENTRIES", "resize it", cmd_resize, AGENT_DEVICE},
     {"cq arm", "cq=CQ [solicited=0|1]", "ask for a notification, a line `! notify`", cmd_arm, AGENT_DEVICE},
     {"srq", "pd=PD [max_wr=N] [max_sge=N] [limit=N] [xrcd=XRCD] [cq=CQ] [max_tags=N] [max_tag_ops=N]",

@@ -46,6 +46,22 @@ int ibv_be_cq_create(struct rnic *r, uint32_t *entries, void *channel, uint32_t 
     return made(c, cq);
 }
 
+int ibv_be_cq_create_stamped(struct rnic *r, uint32_t *entries, void *channel, uint32_t vector, void *user, void **cq)
+{
+    struct ibv_cq_init_attr_ex a = {.cqe = *entries,
+                                    .cq_context = user,
+                                    .channel = channel,
+                                    .comp_vector = vector,
+                                    .wc_flags = IBV_WC_STANDARD_FLAGS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP};
+    struct ibv_cq_ex *c;
+
+    errno = EOPNOTSUPP;
+    c = ibv_create_cq_ex(ibv_of(r)->context, &a);
+    if (c)
+        *entries = (uint32_t)c->cqe;
+    return made(c ? ibv_cq_ex_to_cq(c) : NULL, cq);
+}
+
 int ibv_be_cq_resize(struct rnic *r, void *cq, uint32_t *entries)
 {
     int e = ibv_result(ibv.ibv_resize_cq(cq, (int)*entries));

@@ -142,6 +142,7 @@ struct rnic_wc {
     uint32_t vendor_err;
     uint32_t raw_status, raw_opcode, raw_flags; /* as the device gave them */
     uint32_t slid, sl, path_bits;
+    uint64_t stamp; /* cq_poll_stamped(): when it completed, by the device's clock, in its ticks */
 };
 
 /* Something that happened; see rnic_ops.next_event(). */
@@ -201,6 +202,10 @@ struct rnic_ops {
     /* At most `n` completions; how many, or a negative errno. */
     int (*cq_poll)(struct rnic *r, void *cq, struct rnic_wc *wc, int n);
     int (*cq_destroy)(struct rnic *r, void *cq);
+    /* One whose completions have the device's time stamps; it is polled by the second call only. NULL: the provider has
+     * none. */
+    int (*cq_create_stamped)(struct rnic *r, uint32_t *entries, void *channel, uint32_t vector, void *user, void **cq);
+    int (*cq_poll_stamped)(struct rnic *r, void *cq, struct rnic_wc *wc, int n);
     int (*srq_create)(struct rnic *r, struct rnic_srq_init *init, void *user, void **srq);
     int (*srq_modify)(struct rnic *r, void *srq, uint32_t mask, uint32_t max_wr, uint32_t limit);
     int (*srq_query)(struct rnic *r, void *srq, struct rnic_srq_init *out);

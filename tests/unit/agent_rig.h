@@ -136,6 +136,14 @@ static int noted_poll(struct rnic *r, void *cq, struct rnic_wc *wc, int n)
     *wc = d->wc;
     return 1;
 }
+static int noted_poll_stamped(struct rnic *r, void *cq, struct rnic_wc *wc, int n)
+{
+    int got = noted_poll(r, cq, wc, n);
+
+    if (got > 0)
+        wc->stamp = UINT64_MAX;
+    return got;
+}
 static int noted_srq(struct rnic *r, struct rnic_srq_init *init, void *user, void **srq)
 {
     (void)init;
@@ -380,6 +388,8 @@ static const struct rnic_ops noted_ops = {
     .cq_resize = noted_cq_resize,
     .cq_arm = noted_cq_arm,
     .cq_poll = noted_poll,
+    .cq_create_stamped = noted_cq,
+    .cq_poll_stamped = noted_poll_stamped,
     .cq_destroy = noted_cq_destroy,
     .srq_create = noted_srq,
     .srq_modify = noted_srq_modify,

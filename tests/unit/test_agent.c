@@ -400,6 +400,10 @@ Test(agent, completions_are_told_with_names_and_with_what_the_device_gave)
     SAYS("1 wait wc cq=cq4 n=2 ms=0", "! wc cq=cq4 wr_id=7 ");
     cr_assert(strstr(buf_str(&agent.out), "\n1 err ETIMEDOUT Connection timed out; n=1 t="));
     SAYS("1 wait wc cq=cq4 n=1 ms=60000", "1 err ECANCELED ");
+    device.n_wc = 1;
+    SAYS("1 cq n=5 stamps=1", "1 ok cq=cq6 n=5\n");
+    SAYS("1 poll cq=cq6", "! wc cq=cq6 wr_id=7 ");
+    cr_assert(strstr(buf_str(&agent.out), " raw=10/1/0x0 stamp=18446744073709551615 t="));
     end();
 }
 
