@@ -96,21 +96,25 @@ static bool post_flag(struct post_line *l, const struct token *t)
 }
 
 /* Parse a key: a number, or that of a region or window of `host` or the one named ("b.x"); "old:b.x": its key
- * before the latest bind or registration. */
+ * before the latest bind or registration; "xor:N:b.x": its key, of which the bits N differ. */
 static bool take_key(struct script *s, unsigned host, const struct token *v, uint32_t *key)
 {
-    struct token before, name = *v;
-    bool old = token_cut(v, ':', &before, &name) && token_is(&before, "old");
+    struct token before, rest = *v, bits, name = *v;
+    bool cut = token_cut(v, ':', &before, &rest), old = cut && token_is(&before, "old");
     struct script_place p;
-    uint64_t u;
+    uint64_t u, turned = 0;
 
     if (token_u64(v, &u)) {
         *key = (uint32_t)u;
         return true;
     }
-    if (!script_place_of(s, host, old ? &name : v, &p))
+    if (old)
+        name = rest;
+    if (cut && token_is(&before, "xor") && (!token_cut(&rest, ':', &bits, &name) || !token_u64(&bits, &turned)))
+        return text_fail(&s->err, v, "expected xor:NUMBER:NAME");
+    if (!script_place_of(s, host, &name, &p))
         return false;
-    *key = old ? p.m->old : p.m->key;
+    *key = (old ? p.m->old : p.m->key) ^ (uint32_t)turned;
     return true;
 }
 
