@@ -112,7 +112,7 @@ enum seen_as {
     SEEN_GAP,   /* ahead: PSNs before it were not seen */
     SEEN_LATE,  /* before `next`, and not seen before: reordered, or its first copy was lost before the tap */
     SEEN_AGAIN, /* before `next`, and seen before: retransmitted */
-    SEEN_COPY,  /* identical to the copy before, to the last bit: captured twice, or duplicated by the network */
+    SEEN_COPY,  /* identical to the copy before, from the BTH on: captured twice, or duplicated by the network */
     /* the queue pair was reset: the PSN is far away, the transport service is another one, or an acknowledged PSN comes
      * with another opcode */
     SEEN_RESTART,

@@ -453,6 +453,18 @@ static void on_over(void *user, uint32_t flow, bool restart)
     x->notes[flow] = NULL;
 }
 
+/* A frame of a file with time stamps: is its clock the one that it was? */
+static inline void note_stamp(struct explainer *x, const struct frame *f, uint32_t file)
+{
+    struct stamp *s = &x->latest[file];
+
+    if (UNLIKELY(s->iface == f->iface && s->ts - f->ts > CLOCK_SET_BACK && !x->set_back.frame))
+        x->set_back = (struct set_back){(uint32_t)f->number, f->file, s->ts - f->ts};
+    *s = (struct stamp){f->iface, f->ts};
+    if (LIKELY(f->ts > x->ended[file]))
+        x->ended[file] = f->ts;
+}
+
 /* Counters and times that every packet updates. */
 static inline void count_packet(struct explainer *x, const struct pkt *p)
 {
@@ -476,8 +488,8 @@ static inline void count_packet(struct explainer *x, const struct pkt *p)
         x->begun[file] = true;
         x->began[file] = p->frame->ts;
     }
-    if (LIKELY(file < EXPLAIN_FILES && p->frame->has_ts && p->frame->ts > x->ended[file]))
-        x->ended[file] = p->frame->ts;
+    if (LIKELY(file < EXPLAIN_FILES && p->frame->has_ts))
+        note_stamp(x, p->frame, file);
 }
 
 static void on_event(void *user, const struct event *e)

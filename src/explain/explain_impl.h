@@ -152,8 +152,9 @@ struct quiet {
     ns_t from, to;
     uint32_t frame; /* the first one after it */
 };
-#define QUIET_TIMES 8
-#define QUIET_MIN   (150 * NS_PER_MS)
+#define QUIET_TIMES    8
+#define CLOCK_SET_BACK (NS_PER_MS) /* stamps that go back by more: the clock was set, not frames reordered */
+#define QUIET_MIN      (150 * NS_PER_MS)
 
 #define EXPLAIN_FILES 64 /* files whose first time is kept */
 
@@ -180,6 +181,17 @@ struct kept_copies {
     struct noted_response responses[KEPT];
 };
 
+/* The latest frame of a file that has a time stamp: its interface, and its time. */
+struct stamp {
+    uint32_t iface;
+    ns_t ts;
+};
+/* Where time stamps of an interface first go back by more than CLOCK_SET_BACK; frame 0: nowhere. */
+struct set_back {
+    uint32_t frame;
+    uint16_t file;
+    ns_t by;
+};
 struct explainer {
     struct observer *observer;
     struct timeline *timeline;
@@ -237,6 +249,8 @@ struct explainer {
     bool begun[EXPLAIN_FILES];
     ns_t began[EXPLAIN_FILES]; /* by file: time of its first frame */
     ns_t ended[EXPLAIN_FILES]; /* likewise, the latest time of its frames */
+    struct stamp latest[EXPLAIN_FILES];
+    struct set_back set_back;
 };
 
 /* A new incident; NULL without room. Its addresses are those of the flow, or of the packet. */

@@ -236,6 +236,19 @@ static void put_iwarp(const struct explainer *x, const char *sep, struct buf *b)
     }
 }
 
+/* The clock of an interface was set back. */
+static void put_set_back(const struct explainer *x, const char *sep, struct buf *b)
+{
+    if (!x->set_back.frame)
+        return;
+    buf_printf(b, "%sTime runs backwards at frame %u", b->len ? sep : "", x->set_back.frame);
+    if (x->set_back.file || x->begun[1])
+        buf_printf(b, " in file %u", x->set_back.file + 1u);
+    buf_puts(b, ", by ");
+    buf_rounded(b, x->set_back.by);
+    buf_puts(b, ": times and the order of frames are not to be trusted from there on.");
+}
+
 void explain_remarks(struct explainer *x, const char *sep, struct buf *b)
 {
     struct kind empty = {0}, unanswered = {0};
@@ -259,4 +272,5 @@ void explain_remarks(struct explainer *x, const char *sep, struct buf *b)
                    "or passed elsewhere.",
                    empty.n ? sep : "", count_str(unanswered.n, "connection"), unanswered.first);
     put_iwarp(x, sep, b);
+    put_set_back(x, sep, b);
 }

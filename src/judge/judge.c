@@ -474,7 +474,7 @@ static void judge_flow_end(struct judge *j, uint32_t flow)
                       "No packet of the other direction was seen.");
     if (f->dir->copies)
         judge_note_as(j, RULE_CAP_02, flow, 0, "{seen} captured twice", count_str(f->dir->copies, "packet"),
-                      "They are there twice, to the last bit: captured, or duplicated on their way.");
+                      "They are there twice, identical from the BTH on: captured, or duplicated on their way.");
 }
 
 /* Evicted flows were seen again: packets before and after the eviction were not compared with each other, so rules that
