@@ -459,7 +459,7 @@ static int open_input(struct input *i)
  * results. */
 static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window *w)
 {
-    struct input in = {.cmd = cmd, .t = t, .w = w, .as_one = t->iface || cmd->pipes || cores_is_one(t->cores)};
+    struct input in = {.cmd = cmd, .t = t, .w = w, .as_one = t->iface || cmd->pipes || cores_is_one(trace_threads(t))};
     int status, end = EXIT_BAD;
 
     if (!in.as_one && !(in.chunks = chunks_new(w)))

@@ -177,6 +177,12 @@ struct trace_cmd {
     bool digests;
 };
 
+/* Threads, as in struct cores_opts: those of -j; else one, if this is one of several processes, which want the other
+ * processors: a second thread takes 1.6 times the time of processors for the same packets. */
+static inline unsigned trace_threads(const struct trace *t)
+{
+    return !t->cores && t->share && t->share->found ? 1 : t->cores;
+}
 /* What the options say to the judge, the explainer and the meter of a view that has all three. */
 struct analyses_opts trace_analyses(const struct trace *t);
 /* Run a command without options (but what *t has) on files of its own. Errors in them are reported, and what could be
