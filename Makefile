@@ -4,7 +4,7 @@ CC = gcc
 endif
 ifeq ($(origin CFLAGS),undefined)
 CFLAGS   = -O3 -g
-# gcc optimises the files that every packet goes through together, for rdmatrace, whose `check` it makes 8 % faster. clang needs lld.
+# gcc optimises the files that every packet goes through together: `rdmatrace check` takes 8 % less, `rdmagen sim` on a network 7 %. clang needs lld.
 LTO     := $(if $(findstring Free Software Foundation,$(shell $(CC) --version)),-flto=auto)
 endif
 PREFIX  ?= /usr/local
@@ -47,7 +47,8 @@ BATTERY := $(BUILD)/gen/conform/battery/battery_text.o
 
 HOT := src/base/buf% src/cap/% src/transport/% src/conn/conn% src/conn/observer% src/conn/req% src/conn/resp% src/conn/go_back% src/conn/annotate% src/judge/% src/shadow/% src/findings/% \
  src/show/print% src/show/text% src/show/json% src/show/fields% dissect/pkt% dissect/columns% dissect/ib/bth% dissect/ib/icrc% dissect/ib/opcode% \
- src/cli/capture_cmd% src/cli/decode_run%
+ src/cli/capture_cmd% src/cli/decode_run% \
+ src/cc/mp% gen/endpoint/% gen/fabric/% gen/sim/sim% gen/workload/workload%
 
 obj = $(1:%.c=$(BUILD)/%.o)
 LINK = $(CC) $(SANFLAGS) $(LDFLAGS) $(if $(LTO),$(or $(TOGETHER),-fno-lto)) -o $@ $^ $(LIBS)
@@ -60,7 +61,7 @@ WIRESHARK = $(wildcard src/wireshark/*)
 
 all: $(PROGRAMS) ## build the programs into build/
 
-$(BUILD)/rdmatrace: TOGETHER = $(LTO) $(CFLAGS)
+$(BUILD)/rdmatrace $(BUILD)/rdmagen: TOGETHER = $(LTO) $(CFLAGS)
 $(BUILD)/rdmatrace: $(call obj,$(CORE) $(TRACE) $(CLI)) $(PAGE)
 	$(LINK)
 $(BUILD)/rdmatrace-mpi: $(call obj,$(READER) $(MPI)) $(PAGE)

@@ -1,29 +1,39 @@
 /* layer 3 (endpoint): timers: a heap of running timers. */
 #include "gen/endpoint/timers.h"
 
-static void put(struct timers *t, uint32_t i, struct timer_slot x)
+static void put(struct timer_slot *heap, uint32_t i, struct timer_slot x)
 {
-    t->heap[i] = x;
+    heap[i] = x;
     x.timer->pos = i;
 }
 
 static void up(struct timers *t, struct timer_slot x, uint32_t i)
 {
     for (; i > 1 && t->heap[i / 2].when > x.when; i /= 2)
-        put(t, i, t->heap[i / 2]);
-    put(t, i, x);
+        put(t->heap, i, t->heap[i / 2]);
+    put(t->heap, i, x);
 }
 
+/* Which of two children is earlier cannot be foreseen: it is added, not jumped for. */
 static void down(struct timers *t, struct timer_slot x, uint32_t i)
 {
-    for (uint32_t child; (child = 2 * i) <= t->n; i = child) {
-        if (child < t->n && t->heap[child + 1].when < t->heap[child].when)
-            child++;
-        if (t->heap[child].when >= x.when)
-            break;
-        put(t, i, t->heap[child]);
+    struct timer_slot *heap = t->heap;
+    uint32_t n = t->n, child;
+
+    while ((child = 2 * i) < n) {
+        child += heap[child + 1].when < heap[child].when;
+        if (heap[child].when >= x.when) {
+            put(heap, i, x);
+            return;
+        }
+        put(heap, i, heap[child]);
+        i = child;
     }
-    put(t, i, x);
+    if (child == n && heap[child].when < x.when) {
+        put(heap, i, heap[child]);
+        i = child;
+    }
+    put(heap, i, x);
 }
 
 void timer_set(struct timers *t, struct timer *x, ns_t when)

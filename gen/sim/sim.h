@@ -163,6 +163,7 @@ struct sim {
     struct sim_end end[NET_HOSTS];
     uint64_t sent[NET_HOSTS]; /* frames */
     uint64_t frames;          /* sent by both hosts */
+    ns_t idle_until;          /* set by app.run: unless a host works it need not be called before; 0: after each step */
     uint32_t passes;          /* steps since the last frame */
     const struct sim_wire *wire;
     int wire_err;    /* first error of the wire */

@@ -144,14 +144,13 @@ static ns_t hosts_next(const struct sim *s)
     return t ? t->when : NS_NEVER;
 }
 
-bool sim_fabric_step(struct sim *s, ns_t until)
+/* The fabric and the hosts' timers go on to the next time at which something happens, at most to `until`, if the
+ * application has nothing to do before `at`. False: nothing happens, or too often at the same time. */
+static bool advance(struct sim *s, ns_t at, ns_t until)
 {
-    ns_t next, at;
+    ns_t next = fabric_next(s->fabric);
     struct timer *t;
 
-    at = s->app.run ? s->app.run(s->app.user, s->now) : NS_NEVER;
-    work_touched(s);
-    next = fabric_next(s->fabric);
     at = hosts_next(s) < at ? hosts_next(s) : at;
     next = at < next ? at : next;
     if (next == NS_NEVER || next > until)
@@ -166,6 +165,22 @@ bool sim_fabric_step(struct sim *s, ns_t until)
         timer_stop(&s->timers, t);
         sim_touch(s, (unsigned)(TIMER_OF(t, struct sim_host, timer) - s->host));
     }
+    return true;
+}
+
+/* Frames that only pass switches are nothing for the application, which is asked again when a host worked, or when it
+ * wants to be. */
+bool sim_fabric_step(struct sim *s, ns_t until)
+{
+    ns_t at;
+
+    s->idle_until = 0;
+    at = s->app.run ? s->app.run(s->app.user, s->now) : NS_NEVER;
+    work_touched(s);
+    do {
+        if (!advance(s, at, until))
+            return false;
+    } while (s->touched == SIM_NO_HOST && s->now < s->idle_until && s->now < at);
     work_touched(s);
     return true;
 }

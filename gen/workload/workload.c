@@ -233,6 +233,7 @@ static ns_t run(void *user, ns_t now)
     if (w->stats)
         stats_rows(w, now);
     sparks_note(w, now);
+    w->s->idle_until = w->coll || w->schedule || w->copy || w->stats ? 0 : w->sparks.next;
     return next;
 }
 
@@ -276,6 +277,16 @@ uint64_t workload_bytes(const struct workload *w)
 
 /* --- Setup ------------------------------------------------------------------------------------ */
 
+#define PERIOD 65536 /* bytes after which the data of messages repeat themselves */
+
+static void fill(uint8_t *to, uint64_t bytes)
+{
+    for (uint64_t i = 0; i < bytes && i < PERIOD; i++)
+        to[i] = (uint8_t)(i ^ i >> 8);
+    for (uint64_t done = PERIOD; done < bytes; done += PERIOD)
+        memcpy(to + done, to, bytes - done < PERIOD ? bytes - done : PERIOD);
+}
+
 /* Memory of the hosts: of a collective each has its own; the messages of flows are all alike. */
 static int allocate(struct workload *w)
 {
@@ -295,8 +306,7 @@ static int allocate(struct workload *w)
     for (struct coll *c = w->colls; c; c = c->next)
         c->mem = w->mem;
     if (!w->coll)
-        for (uint64_t i = 0; i < w->region; i++)
-            w->mem[0][i] = (uint8_t)(i ^ i >> 8);
+        fill(w->mem[0], w->region);
     return 0;
 }
 
