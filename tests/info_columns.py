@@ -49,7 +49,6 @@ PARTS = (
     ("NVMe.*", r"\| NVMe Identify Unknown$", lambda m: r"Identify (?:\(|cid 0x\w+ cns 0x)", "it has a name, or a number"),
     ("NVMe.*", r"\| NVMe Get Log Page Vendor Specific Page$", lambda m: r"Get Log Page cid 0x\w+ .*lid 0x[c-f]\w\b", "the number says so: those are from 0xc0 on"),
     ("NVMe.*", r"\| NVMeOF Property ([GS]et) Reserved$", lambda m: r"Property %s \(Interrupt Mask (?:Set|Clear)\) cid" % m[1], "reserved for fabrics, and named as what a host asked for"),
-    ("NVMe.*", r"\| NVMe(?:OF)? (Unknown|Reserved)$", lambda m: r"\| NVMe ", "likewise"),
     ("NVMe.*", r"\| NVMe(?:OF)? (?!CQE |Data )(.+?)" + BUG + "$", nvme, ""),
     ("NFS", r"V(\d) NULL (?:Call|Reply)", lambda m: "NFS NULL xid", ""),
     ("NFS", r"V3 (?!NULL )([A-Z]\w+) (?:Call|Reply)", lambda m: "NFS %s xid" % m[1], ""),
