@@ -9,6 +9,7 @@ SAME = {"Async Event Request": "Asynchronous Event Request", "Active Namespace L
         "Negotiate Protocol": "Negotiate", "Session Logoff": "Logoff", "Logout": "Logout", "Closed": "Close",
         "Write Zero": "Write Zeroes", "Reserve Register": "Reservation Register", "Reserve Report": "Reservation Report", "Reserve Acquire": "Reservation Acquire",
         "Reserve Release": "Reservation Release", "Authentication Recv": "Authentication Receive"}
+SMB2_NAMES = {"GetInfo": "Query Info", "SetInfo": "Set Info", "Find": "Query Directory", "KeepAlive": "Echo", "Notify": "Change Notify"}
 # Commands of NVMe that it calls unknown, as it does those without a name; of Authentication Receive it does so where the data are.
 UNKNOWN = ("Verify", "Zone Management Send", "Zone Management Receive", "Zone Append", "Authentication Receive", r"opcode 0x\w\w")
 
@@ -60,15 +61,15 @@ PARTS = (
     ("NFS", r" Error: (\w+)", lambda m: ": %s$" % m[1], ""),
     ("NFS", r",? From DH: (0x\w+)(?:/\S+)? To DH: (0x\w+)/(\S+)", lambda m: ' fh %s "%s"' % (m[2], re.escape(m[3])), "the new name is shown, as with a compound"),
     ("NFS", r", From DH: (0x\w+)/(\S+) To (\S+)", lambda m: ' fh %s "%s" count %d$' % (m[1], re.escape(m[2]), len(m[3])), "of what a symbolic link names the length"),
-    ("NFS", r",? (?:FH|DH): (0x\w+)/?([^\s,]*)", lambda m: " fh %s.*%s|LOOKUP xid 0x\\w+: NFS3_OK$| data \\d" % (m[1], re.escape(m[2])), "the handle that a reply gives is nfs.fh.hash; of the data see below"),
+    ("NFS", r",? (?:FH|DH): (0x\w+)/?([^\s,]*)", lambda m: " fh %s.*%s| data \\d" % (m[1], re.escape(m[2])), "of the data see below"),
     ("NFS", r" Mode: (?:UNCHECKED|GUARDED|EXCLUSIVE)", None, "what CREATE does with a file that is there is not decoded"),
-    ("NFS", r" (FILE_SYNC|DATA_SYNC|UNSTABLE)", lambda m: " %s$|WRITE xid 0x\\w+: NFS3_OK$| data \\d" % m[1], "a reply repeats it; of the data see below"),
+    ("NFS", r" (FILE_SYNC|DATA_SYNC|UNSTABLE)", lambda m: " %s$| data \\d" % m[1], "of the data see below"),
     ("NFS", r"  (?:Regular File|Directory|Symbolic Link) mode: \d+ uid: \d+ gid: \d+", None, "attributes are not decoded"),
     ("NFS", r" \. \.\.(?: \S+)*", None, "nor are the entries of directories"),
     ("NFS", r", (?:\[[A-Z][^]]*\](?:, )?)+", None, "which rights are asked for and given is in the body of ACCESS, which is not decoded"),
     ("NFS", r" StateID: 0x\w+", None, "a CRC of the state identifier that tshark makes up: rdma has the file handle"),
     ("NFS", r" Offset: (\d+)", lambda m: " offset %s\\b|%s" % (m[1], DATA), "where the last of the data came tshark tells of the call again; over iWARP its place is the TO"),
-    ("NFS", r" Len: (\d+)", lambda m: " count %s\\b|(?:READ|WRITE) xid 0x\\w+: NFS3_OK$|%s" % (m[1], DATA), "likewise"),
+    ("NFS", r" Len: (\d+)", lambda m: " count %s\\b|%s" % (m[1], DATA), "likewise"),
     ("NFS", r" From: \S+ To: (\S+)", lambda m: '"%s"' % re.escape(m[1]), "the latest name of a compound is kept: the new one"),
     ("NFS", r",? Path: (\S+)", None, "likewise"),
     ("NFS", r" ([A-Z][A-Z_]+)", lambda m: "NFS %s xid" % m[1], ""),
@@ -84,10 +85,10 @@ PARTS = (
     ("iSCSI", r" ?(?:READCAPACITY16|Report Supported Opcodes)", lambda m: "READ CAPACITY|SUPPORTED", ""),
     ("iSCSI", r" (.+?)(?: Page)?\s*$", lambda m: r"page 0x\w\w \(%s" % m[1], ""),
     ("SMB2", r"((?:Negotiate Protocol|Session Setup|Session Logoff|Tree (?:Connect|Disconnect)|Create|Close|Read|Write|Flush|Ioctl|Find|GetInfo|SetInfo|Cancel|KeepAlive|Notify|Lock)) (?:Request|Response)",
-     lambda m: "(?i)SMB Direct %s mid" % name(m[1]).replace("GetInfo", "Query Info").replace("SetInfo", "Set Info").replace("Find", "Query Directory").replace("KeepAlive", "Echo").replace("Notify", "Change Notify"), ""),
+     lambda m: "(?i)SMB Direct %s mid" % SMB2_NAMES.get(m[1], name(m[1])), ""),
     ("SMB2", r", Error: (\w+)", lambda m: ": " + m[1], ""),
     ("SMB2", r"(, NTLMSSP_\w+|, User: \S+| Tree: \S+| FSCTL_\w+| \w+_INFO/\w+| Pattern: [^\s;]+|,? File: [^\s;]*| SMB2_FIND_\w+|[, ]*(?:Len|Off):\d+)+", None, "of SMB2 the bodies of READ and WRITE are decoded, nothing else"),
-    ("SMB2", r" ?;.*", None, "of several commands in a message the first one is named"),
+    ("SMB2", r" ?;([A-Z]\w+) (?:Request|Response)", lambda m: "(?i); " + SMB2_NAMES.get(m[1], m[1]), ""),
     ("SMBDirect", r"Negotiate(?:Request|Response)", lambda m: "SMBD Negotiate version", ""),
     ("SMBDirect", r"DataMessage", lambda m: "SMB Direct ", ""),
     ("SMCv2", r"\[SMC-Rv2-(\w+)\]", lambda m: "SMC-R CLC %s, version 2" % m[1], ""),

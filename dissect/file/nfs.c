@@ -16,7 +16,7 @@ static const struct {
     [4] = {"F4", "Q4", "Q", NULL, NULL, 0, 0},
     [5] = {"F", "QD", "Q", NULL, NULL, 0, 0},
     [6] = {"F|oc", "Q|c4D", "Q", &nfs3_io_hdr, &nfs3_read_result_hdr, 12, 8},
-    [7] = {"F|ocsD", "W|c48", "W", &nfs3_write_hdr, &nfs3_write_result_hdr, 16, 16},
+    [7] = {"F|ocsD", "W|cs8", "W", &nfs3_write_hdr, &nfs3_write_result_hdr, 16, 16},
     [8] = {"Fne", "hQW", "W", NULL, NULL, 0, 0},
     [9] = {"FnR", "hQW", "W", NULL, NULL, 0, 0},
     [10] = {"FnRD", "hQW", "W", NULL, NULL, 0, 0},
@@ -269,6 +269,7 @@ static void results(struct walk *w, struct nfs_reply *reply, const struct rpc *c
     reply->known = !w->lost;
     if (!reply->known || is_acl(called) || called->procedure >= ARRAY_LEN(procs3))
         return;
+    w->call = &reply->found;
     if (reply->status)
         walk_items(w, procs3[called->procedure].failure);
     else
@@ -279,12 +280,14 @@ static void results(struct walk *w, struct nfs_reply *reply, const struct rpc *c
 void nfs_reply_read(struct nfs_reply *reply, const struct rpc *called, uint32_t at, const struct ulp_body *m,
                     const struct nfs_chunks *chunks, struct pkt *p)
 {
-    struct walk w = {.m = m, .chunks = chunks, .p = p, .at = at, .inside = &reply->inside};
+    struct walk w = {.m = m, .chunks = chunks, .result = true, .p = p, .at = at, .inside = &reply->inside};
 
     *reply = (struct nfs_reply){0};
     if (!at)
         return;
     if (is_known(called) && called->procedure != 0)
         results(&w, reply, called);
+    w.call = NULL;
+    reply->found.name[0] = 0;
     rest(&w);
 }

@@ -41,6 +41,8 @@ struct nfs_reply {
     uint32_t n_ops;  /* of a compound: operations with a result; the last of them has failed if `status` is not 0 */
     uint32_t inside; /* bytes of a file's data that are in the message */
     bool known;      /* there is a status */
+    /* of version 3: file handle, count and what was made stable, as a call has them; nothing else is valid */
+    struct nfs_call found;
 };
 
 /* Arguments of the call `r` and results of the call `called` (from byte `at` of the RPC message `m` on); `p` gets their

@@ -144,7 +144,7 @@ static bool is_in_chunk(struct walk *w, uint32_t n)
 
     if (!c || !n)
         return false;
-    if (!w->call)
+    if (w->result)
         return w->chunk < c->n && c->chunk[w->chunk++].length >= n;
     for (uint32_t i = 0; i < c->n; i++)
         if (c->chunk[i].position == w->at + w->moved && c->chunk[i].length >= n)

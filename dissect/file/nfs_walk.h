@@ -8,7 +8,8 @@
 struct walk {
     const struct ulp_body *m;
     const struct nfs_chunks *chunks;
-    struct nfs_call *call; /* NULL: results */
+    struct nfs_call *call; /* what is found of a file; NULL: it is not kept */
+    bool result;           /* it is that of a reply, not the arguments of a call */
     struct pkt *p;
     uint32_t at;
     uint32_t moved;   /* bytes so far that are in chunks */

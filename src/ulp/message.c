@@ -24,6 +24,10 @@ bool ulp_is_zeroed(struct ulp *u, const struct ulp_message *m)
 
 void message_say(struct ulp *u, const struct ulp_message *m)
 {
+    if (m->command && m->behind[0]) {
+        memcpy(u->behind, m->behind, sizeof u->behind);
+        u->behind_in = m->frame;
+    }
     if (m->command || !m->says[0])
         return;
     memcpy(u->said, m->says, sizeof u->said);

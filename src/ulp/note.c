@@ -163,6 +163,13 @@ static void note_command(const struct ulp_conn *c, struct pkt *p, const struct u
     n->have |= NOTE_ULP | (done ? NOTE_ULP_DONE : 0);
 }
 
+/* Further commands of the same message. */
+static void put_behind(struct ulp *u, const struct pkt *p)
+{
+    if (u->behind_in == p->frame->number)
+        buf_puts(&u->text, u->behind);
+}
+
 void ulp_note(struct ulp_conn *c, struct pkt *p, const struct command *d, const struct event *e)
 {
     struct pkt_note *n = &p->note;
@@ -176,6 +183,7 @@ void ulp_note(struct ulp_conn *c, struct pkt *p, const struct command *d, const 
     }
     c->ulp->text.len = 0;
     put_note(&c->ulp->text, p, &d->c, e, (enum ulp_side)c->ulp->flows[e->flow]->side);
+    put_behind(c->ulp, p);
     note_command(c, p, &d->c);
 }
 
@@ -203,6 +211,7 @@ void ulp_note_stream(struct ulp_conn *c, struct pkt *p, const struct command *d,
     } else if (!send) {
         buf_puts(b, " data");
     }
+    put_behind(c->ulp, p);
     note_command(c, p, &d->c);
 }
 

@@ -44,7 +44,8 @@ struct ulp_message {
     uint32_t packets;            /* packets of it */
     struct pkt *show;            /* add layers to it; NULL: nothing is shown */
     struct ulp_command *command; /* `again`: what it was tied to; else message() sets it. NULL: none */
-    char says[ULP_SAYS]; /* without a command: what it is, such as " CDC"; message() sets it, empty: not known */
+    char says[ULP_SAYS];   /* without a command: what it is, such as " CDC"; message() sets it, empty: not known */
+    char behind[ULP_SAYS]; /* with one: what its packet says behind it, such as "; Close"; likewise */
 };
 
 /* Bytes that a packet moved, in memory of a command. */

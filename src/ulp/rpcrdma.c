@@ -183,7 +183,18 @@ struct outcome {
     uint16_t status;
     uint8_t n_done;
     bool replied, denied, accepted, failed;
+    struct nfs_call found; /* nfs_reply.found */
 };
+
+/* What a reply tells of the file, behind its status: " count 20 FILE_SYNC". */
+static void say_found(struct ulp_message *m, const struct nfs_call *found)
+{
+    struct buf b = {0};
+
+    nfs_arguments_text(&b, found);
+    snprintf(m->behind, sizeof m->behind, "%s", b.len ? buf_str(&b) : "");
+    buf_free(&b);
+}
 
 /* The RPC message of a reply, from the SEND or from the reply chunk. */
 static struct outcome read_reply(struct ulp_conn *c, const struct own *o, const struct ulp_body *body,
@@ -214,6 +225,7 @@ static struct outcome read_reply(struct ulp_conn *c, const struct own *o, const 
     end.status = (uint16_t)nfs.status;
     end.n_done = (uint8_t)min_u32(nfs.n_ops, UINT8_MAX);
     end.failed = nfs.status != 0;
+    end.found = nfs.found;
     return end;
 }
 
@@ -282,6 +294,8 @@ static void take_reply(struct ulp_conn *c, struct ulp_message *m, const struct r
         end = read_reply(c, cmd ? own_of(cmd) : &none, &body, &chunks, m->show);
     if (cmd && !m->again)
         complete(c, m, h, cmd, &end);
+    if (cmd)
+        say_found(m, &end.found);
 }
 
 /* Whether a message is a call: by its RPC header; one whose RPC header is in a chunk is a call if it is the client's.

@@ -74,7 +74,19 @@ static bool complete(struct ulp_conn *c, struct ulp_message *m, const struct smb
     return true;
 }
 
-/* All messages of a compound. The packet belongs to the first of their commands. */
+/* A further message of a compound: "; Query Info", "; Close: STATUS_FILE_CLOSED", as many as there is room for. */
+static void say(struct ulp_message *m, const struct smb2 *s)
+{
+    const char *name = smb2_command_str(s->command), *status = s->response ? smb2_status_str(s->status) : NULL;
+    size_t len = strlen(m->behind);
+    int n = snprintf(m->behind + len, sizeof m->behind - len, "; %s%s%s", name ? name : "command", status ? ": " : "",
+                     status ? status : "");
+
+    if (n < 0 || (size_t)n >= sizeof m->behind - len)
+        m->behind[len] = '\0';
+}
+
+/* All messages of a compound. The packet belongs to the first of their commands, and says what the others are. */
 static void take_compound(struct ulp_conn *c, struct ulp_message *m)
 {
     bool found = false, response = false;
@@ -83,7 +95,10 @@ static void take_compound(struct ulp_conn *c, struct ulp_message *m)
     struct smb2 s;
 
     while (smb2_get(&s, m->body.b, m->body.len, at)) {
-        if (s.message_id != SMB2_NO_MESSAGE && (s.response ? complete(c, m, &s) : begin(c, m, &s)) && !found) {
+        bool known = s.message_id != SMB2_NO_MESSAGE && (s.response ? complete(c, m, &s) : begin(c, m, &s));
+        if (found)
+            say(m, &s);
+        if (known && !found) {
             found = true;
             response = s.response;
             key = s.message_id;
@@ -114,6 +129,7 @@ static void take_data(struct ulp_conn *c, struct ulp_message *m, const struct sm
     peer->busy[m->side] |= part;
     take_compound(c, &whole);
     m->command = whole.command;
+    memcpy(m->behind, whole.behind, sizeof m->behind);
     if (m->show && more)
         whole.body = ulp_show(c, m->show, whole.body.b, whole.body.len);
     if (m->show)

@@ -177,7 +177,8 @@ struct ulp {
     uint8_t *shown_bytes;    /* copy of the message shown, and of more bytes: ULP_SHOWN_MAX */
     uint32_t n_shown;        /* bytes of it in use */
     uint64_t said_in;        /* frame of the latest message with ulp_message.says */
-    char said[ULP_SAYS];
+    uint64_t behind_in;      /* likewise, of that with ulp_message.behind */
+    char said[ULP_SAYS], behind[ULP_SAYS];
 };
 
 /* --- command.c -------------------------------------------------------------------------------- */

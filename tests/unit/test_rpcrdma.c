@@ -113,7 +113,7 @@ Test(rpcrdma, data_of_a_read_are_written_to_its_write_list)
     add_segment(&a, RKEY, 500, VA + 1000);
     ADD(&a, 0, 0, XID, 1, 0, 0, 0, 0, 0, 0, 1500, 1, 1500);
     p = send_words(r, TARGET, 102, &a);
-    cr_expect(says(p, "NFS READ xid 0x11223344: NFS3_OK"), "%s", p->note.ulp);
+    cr_expect(says(p, "NFS READ xid 0x11223344: NFS3_OK count 1500"), "%s", p->note.ulp);
     cr_expect_eq(value_of(p, "nfs.count3"), 1500);
     cr_expect_eq(value_of(p, "nfs.read.eof"), 1);
     cr_expect_eq(value_of(p, "nfs.procedure_v3"), 6, "of the call");
@@ -181,7 +181,7 @@ Test(rpcrdma, a_call_that_is_captured_behind_its_data_has_them)
     with_reth(r, TARGET, OP_WRITE_ONLY, 102, va + 500, RKEY, 500, 500);
     a = read_reply(XID + 1, va, 1000);
     p = send_words(r, TARGET, 103, &a);
-    cr_expect(says(p, "NFS READ xid 0x11223345: NFS3_OK"), "%s", p->note.have & NOTE_ULP ? p->note.ulp : "");
+    cr_expect(says(p, "NFS READ xid 0x11223345: NFS3_OK count 1000"), "%s", p->note.have & NOTE_ULP ? p->note.ulp : "");
     run_end(r);
     cr_expect_eq(r->over[1].moved[ULP_TO_CLIENT], 1000);
     cr_expect_eq(r->over[1].requested[ULP_TO_CLIENT], 1000);

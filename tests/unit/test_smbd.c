@@ -178,13 +178,14 @@ Test(smbd, each_message_of_a_compound_is_a_request)
     smb2(&m, 5, 7, 0, 0, 64);
     store_le(m.b + 20, 4, m.len);
     smb2(&m, 6, 8, 4, 0, 24);
-    cr_expect_str_eq(first(r, &m), "SMB Direct Create mid 7");
+    cr_expect_str_eq(first(r, &m), "SMB Direct Create mid 7; Close");
     m.len = 0;
     smb2(&m, 5, 7, 1, 0xc0000034, 8);
     store_le(m.b + 20, 4, m.len);
     smb2(&m, 6, 8, 5, 0xc000000d, 8);
     p = say(r, TARGET, 100, &m);
-    cr_expect(says(p, "SMB Direct Create mid 7: STATUS_OBJECT_NAME_NOT_FOUND"), "%s", p->note.ulp);
+    cr_expect(says(p, "SMB Direct Create mid 7: STATUS_OBJECT_NAME_NOT_FOUND; Close: STATUS_INVALID_PARAMETER"), "%s",
+              p->note.ulp);
     run_end(r);
     cr_expect_eq(r->n_over, 2);
     cr_expect(r->over[0].failed && r->over[1].failed);
