@@ -120,16 +120,25 @@ static void disturb(struct kept *k, uint32_t i)
     state.tried++;
 }
 
-/* Are frames of commands known as such within the state that their connection has there? */
-static void compare_states(void)
+/* Are frames of commands known as such within the state that their connection has there? A sixteenth of them, unless
+ * there is no deadline. */
+static void compare_states(bool all)
 {
+    unsigned at = 0;
+
     for (struct kept *k = state.frames; k; k = k->next) {
         state.n_own += has_state(k) ? k->frame.caplen : 0;
-        if (k->upper) {
+        if (k->upper && (all || at++ % 16 == 0)) {
             state.upper++;
             state.upper_in_state += is_upper_in_state(k);
         }
     }
+}
+
+/* A third of the time, from now on. */
+static struct share share_of(double seconds)
+{
+    return (struct share){seconds > 0 ? spent() + (ns_t)(seconds * 1e9 / 3) : 0};
 }
 
 static void disturb_own(struct kept *k, uint32_t i)
@@ -181,8 +190,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: hostile SECONDS SCRATCH-FILE JSON-FILE FILE...\n");
         return 2;
     }
-    ns_t third = (ns_t)(atof(argv[1]) * 1e9 / 3);
-    struct share share = {.deadline = third};
+    double seconds = atof(argv[1]);
+    struct share share = share_of(seconds);
     struct file_cuts cuts = {0};
     int fd = open(argv[2], O_RDWR | O_CREAT | O_TRUNC, 0600);
     state.json = fopen(argv[3], "wb");
@@ -199,10 +208,10 @@ int main(int argc, char **argv)
     }
     close(fd);
     unlink(argv[2]);
-    share.deadline += third;
+    share = share_of(seconds);
     disturb_all(&share, disturb);
-    share.deadline += third;
-    compare_states();
+    compare_states(seconds <= 0);
+    share = share_of(seconds);
     disturb_all(&share, disturb_own);
     fclose(state.json);
     context_free(state.context);
