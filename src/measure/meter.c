@@ -141,6 +141,8 @@ static void count_request(struct meter_row *r, struct side *s, const struct even
         r->rnr_wait += (uint64_t)(p->frame->ts - h->rnr.ts);
     if (UNLIKELY((h->have_next || h->gbn_known) && psn_diff(p->bth.psn, h->gbn) > 0 && as != SEEN_RESTART))
         r->out_of_sequence += h->service != SVC_UC || as == SEEN_GAP; /* UC goes on behind a gap */
+    if (UNLIKELY(!h->have_next && h->gbn_known && psn_diff(p->bth.psn, h->gbn) > 0))
+        r->missing += (p->bth.psn - h->gbn) & PSN_MASK; /* connection management names the first PSN */
     if (UNLIKELY(as == SEEN_GAP))
         r->missing += (p->bth.psn - h->next) & PSN_MASK;
     else if (UNLIKELY(as != SEEN_NEW && as != SEEN_RESTART))

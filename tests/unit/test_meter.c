@@ -227,6 +227,9 @@ Test(meter, requests_ahead_of_the_first_psn_agreed_on_are_out_of_sequence)
         talk(&t, 0, US, mk(OP_SEND_ONLY, psn, 10));
     talk_end(&t, 0);
     cr_expect_eq(talk_row(&t, 0)->out_of_sequence, 2);
+    cr_expect_eq(talk_row(&t, 0)->missing, 1);
+    cr_expect_eq(talk_row(&t, 0)->late, 1);
+    cr_expect_eq(talk_row(&t, 0)->c.seq_naks, 1);
 }
 
 Test(meter, first_request_of_which_nothing_was_agreed_on_is_in_sequence)
@@ -236,6 +239,7 @@ Test(meter, first_request_of_which_nothing_was_agreed_on_is_in_sequence)
     talk(&t, 0, US, mk(OP_SEND_ONLY, 102, 10));
     talk_end(&t, 0);
     cr_expect_eq(talk_row(&t, 0)->out_of_sequence, 0);
+    cr_expect_eq(talk_row(&t, 0)->missing, 0);
 }
 
 Test(meter, gap_and_what_comes_late_are_told_apart)
