@@ -298,6 +298,7 @@ struct turn {
 struct pause_passed {
     ns_t since, at;
 };
+#define PAUSES_OVER 2 /* of a host and class that are kept: the latest ones, as of two stations */
 
 /* What a host sends, as a tap sees it: all its queue pairs together. */
 struct port {
@@ -310,8 +311,8 @@ struct port {
     ns_t loop;         /* the shortest time from a packet that it had to wait for to the request that it sent then */
     ns_t still, awake; /* the latest time in which it sent no request for STOP_LEAST or longer */
     struct turn turns[TURNS];
-    uint32_t n_turns;                          /* so far; the latest is at (n_turns - 1) % TURNS */
-    struct pause_passed passed[PAUSE_CLASSES]; /* by class, of the usual map of DSCPs or of the VLAN tag */
+    uint32_t n_turns;                                       /* so far; the latest is at (n_turns - 1) % TURNS */
+    struct pause_passed passed[PAUSE_CLASSES][PAUSES_OVER]; /* by class, of the usual map of DSCPs or of the VLAN tag */
 };
 #define PORTS_MOST 65536 /* all further ones count as one */
 

@@ -108,12 +108,27 @@ static unsigned class_of(const struct direction *d)
     return d->tagged ? d->pcp : d->dscp >> 3;
 }
 
+/* What passed of the host and class of `d` after pause `x`; if nothing is kept of it, what is kept of the oldest pause
+ * of that host and class. NULL: the host is not known. */
+static struct pause_passed *passed_of(const struct direction *d, const struct paused *x)
+{
+    struct pause_passed *kept = d->host ? d->host->passed[class_of(d)] : NULL, *oldest = kept;
+
+    for (unsigned i = 0; kept && i < PAUSES_OVER; i++) {
+        if (kept[i].since == x->since)
+            return &kept[i];
+        if (kept[i].since < oldest->since)
+            oldest = &kept[i];
+    }
+    return oldest;
+}
+
 /* A request of `d`, whose class pause `x` may hold back, passes at `now`, when that is no longer sure: for its host and
  * class the pause is over, unless it is demanded again. A capture need not have the frame that ends a pause, and it
  * does not tell the rate of the link, thus how long a pause lasts without such a frame. */
 static void note_over(struct direction *d, const struct paused *x, ns_t now)
 {
-    struct pause_passed *p = d->host ? &d->host->passed[class_of(d)] : NULL;
+    struct pause_passed *p = passed_of(d, x);
 
     if (p && (x->since > p->since || (x->since == p->since && p->at <= x->asked)))
         *p = (struct pause_passed){.since = x->since, .at = now};
@@ -122,7 +137,7 @@ static void note_over(struct direction *d, const struct paused *x, ns_t now)
 /* Until when a pause may have held back a direction. */
 static ns_t held_until(const struct direction *d, const struct paused *x)
 {
-    const struct pause_passed *p = d->host ? &d->host->passed[class_of(d)] : NULL;
+    const struct pause_passed *p = passed_of(d, x);
 
     return p && p->since == x->since && p->at > x->asked ? p->at : x->until;
 }
@@ -321,8 +336,8 @@ bool timeline_several(struct timeline *t)
     return t->silences != NULL;
 }
 
-/* Whether tap `tap` saw the requests of flow `flow`, too. */
-static bool is_seen_at(const struct timeline *t, uint32_t flow, uint32_t tap)
+/* The flow of the requests of flow `flow` at tap `tap`; FLOW_NONE: it did not see them. */
+static uint32_t seen_at(const struct timeline *t, uint32_t flow, uint32_t tap)
 {
     struct conn_table *conns = observer_conns(t->observer);
     const struct flow *f = conn_flow_at(conns, flow);
@@ -330,19 +345,21 @@ static bool is_seen_at(const struct timeline *t, uint32_t flow, uint32_t tap)
     for (uint32_t i = 0; i < conn_counts(conns).flows; i++) {
         const struct flow *g = conn_flow_at(conns, i);
         if (g->tap == tap && g->dqpn == f->dqpn && conn_addr_eq(&g->src, &f->src) && conn_addr_eq(&g->dst, &f->dst))
-            return true;
+            return i;
     }
-    return false;
+    return FLOW_NONE;
 }
 
-/* What pause `p` of another tap, which saw the flow of silence `s`, explains of it. */
-static void share_pause(struct timeline *t, const struct silence *s, const struct paused *p, timeline_clock *clock,
-                        void *user)
+/* What pause `p` of another tap, which saw the flow of silence `s` as its flow `there`, explains of it. */
+static void share_pause(struct timeline *t, const struct silence *s, const struct paused *p, uint32_t there,
+                        timeline_clock *clock, void *user)
 {
     uint32_t tap = conn_flow_at(observer_conns(t->observer), s->flow)->tap;
     struct paused x = *p;
     ns_t a, b;
 
+    if (t->dirs[there])
+        x.until = held_until(t->dirs[there], p);
     if (!clock(user, p->tap, tap, &x.since) || !clock(user, p->tap, tap, &x.until))
         return;
     x.frame = 0; /* it is none of this tap */
@@ -358,7 +375,7 @@ static void share_pause(struct timeline *t, const struct silence *s, const struc
 
 void timeline_share_pauses(struct timeline *t, timeline_clock *clock, void *user)
 {
-    uint32_t seen = FLOW_NONE, by = 0; /* the flow that tap `by` saw, too */
+    uint32_t seen = FLOW_NONE, by = 0, there = FLOW_NONE; /* tap `by` saw flow `seen` as its flow `there` */
     const struct paused *p;
 
     for (uint32_t i = 0; t->silences && t->n_pauses && i < SILENCES && i < t->n_silences; i++) {
@@ -368,11 +385,12 @@ void timeline_share_pauses(struct timeline *t, timeline_clock *clock, void *user
         for (uint32_t k = 0; (p = pause_back(t, k)); k++) {
             if (p->tap == conn_flow_at(observer_conns(t->observer), s->flow)->tap)
                 continue;
-            if ((seen != s->flow || by != p->tap) && !is_seen_at(t, s->flow, p->tap))
-                continue;
+            if (seen != s->flow || by != p->tap)
+                there = seen_at(t, s->flow, p->tap);
             seen = s->flow;
             by = p->tap;
-            share_pause(t, s, p, clock, user);
+            if (there != FLOW_NONE)
+                share_pause(t, s, p, there, clock, user);
         }
     }
 }

@@ -3,10 +3,10 @@
 
 #define AHEAD (5 * NS_PER_MS) /* the clock of the second tap */
 
-/* A station asks for `quanta` of silence, `after` ns after the packet before; 0 ends it. */
-static void pause_for(ns_t after, uint16_t quanta)
+/* Station `mac` asks for `quanta` of silence, `after` ns after the packet before; 0 ends it. */
+static void station_pauses(uint8_t mac, ns_t after, uint16_t quanta)
 {
-    uint8_t data[60] = {0x01, 0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0x88, 0x08, 0, 1, quanta >> 8, quanta & 0xff};
+    uint8_t data[60] = {0x01, 0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, mac, 0x88, 0x08, 0, 1, quanta >> 8, quanta & 0xff};
     struct frame f = {.ts = t.now += after,
                       .number = ++t.frame,
                       .file = t.file,
@@ -20,6 +20,11 @@ static void pause_for(ns_t after, uint16_t quanta)
 
     pkt_decode(&p, &f, &o);
     observer_packet(t.observer, &p);
+}
+
+static void pause_for(ns_t after, uint16_t quanta)
+{
+    station_pauses(1, after, quanta);
 }
 
 /* One request, whose response waits behind a pause of 250 us of the second tap's port. */
@@ -405,6 +410,22 @@ Test(timeline_taps, a_request_that_passes_ends_a_pause_whose_end_was_not_seen)
     cr_expect_eq(account()->states[TIME_IDLE], 5040 * US);
 }
 
+Test(timeline_taps, a_request_that_passes_ends_the_pauses_of_two_stations)
+{
+    start();
+
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 10 * US, mk_ack(100, 0x1f, 1));
+    pause_for(30 * US, 0xffff);
+    station_pauses(2, 10 * US, 0xffff);
+    talk(&t, 0, 2000 * US, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 1, 10 * US, mk_ack(101, 0x1f, 2));
+    talk(&t, 0, 5000 * US, mk(OP_SEND_ONLY, 102, 10));
+    talk(&t, 1, 10 * US, mk_ack(102, 0x1f, 3));
+    cr_expect_eq(account()->states[TIME_PAUSED], 2010 * US);
+    cr_expect_eq(account()->states[TIME_IDLE], 5030 * US);
+}
+
 Test(timeline_taps, what_passes_before_a_pause_takes_effect_does_not_end_it)
 {
     start();
@@ -441,4 +462,23 @@ Test(timeline_taps, a_pause_that_another_tap_saw_most_likely_held_a_request_back
     first_rest_until(200 * US);
     timeline_share_pauses(l, clock_of, l);
     cr_expect_eq(account()->states[TIME_PAUSED], 10000 * US);
+}
+
+Test(timeline_taps, a_pause_of_another_tap_ends_with_the_request_that_passed_there)
+{
+    struct timeline *l = start();
+    ns_t begin;
+
+    cr_assert(timeline_several(l));
+    begin = t.now;
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 10 * US, mk_ack(100, 0x1f, 1));
+    talk(&t, 0, 2040 * US, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 1, 10 * US, mk_ack(101, 0x1f, 2));
+    talk(&t, 0, 5000 * US, mk(OP_SEND_ONLY, 102, 10));
+    t.file = 1;
+    t.now = begin + AHEAD;
+    passes_a_pause();
+    timeline_share_pauses(l, clock_of, l);
+    cr_expect_eq(account()->states[TIME_PAUSED], 2000 * US);
 }
