@@ -36,7 +36,7 @@ def nvme(m, more=""):
 
 # Behind the name of a feature whose value it has no field for.
 BUG = r"(?:\[Dissector bug, protocol NVMe Fabrics RDMA: [^]]*\(Unregistered hf!\)\])?"
-DATA = r" data \d|^RDMA (?:READ Response|WRITE) STag .* \| NFS \w+ xid 0x\w+ data$"
+DATA = r" data \d"
 # Protocols, a part of their line in tshark; the regular expression that is in our line then, or None and the reason.
 PARTS = (
     (".*", r"CM: (\w+)$", lambda m: "CM %s " % CM[m[1]], ""),
@@ -68,7 +68,7 @@ PARTS = (
     ("NFS", r" \. \.\.(?: \S+)*", None, "nor are the entries of directories"),
     ("NFS", r", (?:\[[A-Z][^]]*\](?:, )?)+", None, "which rights are asked for and given is in the body of ACCESS, which is not decoded"),
     ("NFS", r" StateID: 0x\w+", None, "a CRC of the state identifier that tshark makes up: rdma has the file handle"),
-    ("NFS", r" Offset: (\d+)", lambda m: " offset %s\\b|%s" % (m[1], DATA), "where the last of the data came tshark tells of the call again; over iWARP its place is the TO"),
+    ("NFS", r" Offset: (\d+)", lambda m: " offset %s\\b|%s" % (m[1], DATA), "where the last of the data came tshark tells of the call again"),
     ("NFS", r" Len: (\d+)", lambda m: " count %s\\b|%s" % (m[1], DATA), "likewise"),
     ("NFS", r" From: \S+ To: (\S+)", lambda m: '"%s"' % re.escape(m[1]), "the latest name of a compound is kept: the new one"),
     ("NFS", r",? Path: (\S+)", None, "likewise"),

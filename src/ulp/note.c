@@ -25,13 +25,12 @@ static void put_command(struct buf *b, const struct ulp_command *c, bool whole)
     c->proto->key_text(b, c);
 }
 
-/* The bytes of a data packet. */
-static void put_data(struct buf *b, const struct pkt *p, const struct ulp_command *c)
+/* The bytes of a data packet: `len` from `from` on. */
+static void put_data(struct buf *b, const struct ulp_command *c, uint64_t from, uint32_t len)
 {
     uint64_t requested = c->requested[ULP_TO_CLIENT] + c->requested[ULP_FROM_CLIENT];
 
-    buf_printf(b, " data %llu-%llu", (unsigned long long)p->note.ulp_offset,
-               (unsigned long long)(p->note.ulp_offset + p->payload_len - (p->payload_len > 0)));
+    buf_printf(b, " data %llu-%llu", (unsigned long long)from, (unsigned long long)(from + len - (len > 0)));
     if (requested) /* 0: how large the memory is, is not known */
         buf_printf(b, " of %llu", (unsigned long long)requested);
 }
@@ -57,7 +56,7 @@ static void put_note(struct buf *b, const struct pkt *p, const struct ulp_comman
     if (p->note.have & NOTE_ULP_HOLE)
         buf_printf(b, " (packets missing from byte %llu)", (unsigned long long)p->note.ulp_missing);
     if (p->note.have & NOTE_ULP_DATA) {
-        put_data(b, p, c);
+        put_data(b, c, p->note.ulp_offset, p->payload_len);
     } else if (e->kind == EVENT_RESPONSE) {
         buf_puts(b, " refused");
         put_refusal(b, p, &c->refusal);
@@ -208,8 +207,10 @@ void ulp_note_stream(struct ulp_conn *c, struct pkt *p, const struct command *d,
     } else if (d->c.refusal.frame == p->frame->number) {
         buf_puts(b, " refused");
         put_refusal(b, p, &d->c.refusal);
+    } else if (c->ulp->stream_data) {
+        put_data(b, &d->c, c->ulp->stream_at, c->ulp->stream_len);
     } else if (!send) {
-        buf_puts(b, " data");
+        buf_puts(b, " data requested");
     }
     put_behind(c->ulp, p);
     note_command(c, p, &d->c);

@@ -340,6 +340,9 @@ static struct command *moved(struct ulp_stream *s, enum iwarp_side of, uint32_t 
         return NULL;
     }
     sums->tied += w->payload_len;
+    s->c->ulp->stream_data = true;
+    s->c->ulp->stream_at = g->base + (to - g->va);
+    s->c->ulp->stream_len = w->payload_len;
     data_take(s->c, g, g->base + (to - g->va), &m, show && !has_message(show) ? show : NULL);
     return g->command;
 }
@@ -417,6 +420,7 @@ static void take(struct ulp *u, const struct iwarp_unit *w, struct pkt *show)
     }
     if (!w->readable || w->wrong || (w->crc && w->whole && !w->crc_good))
         return;
+    u->stream_data = false;
     if (is_send(w->ddp.opcode))
         d = take_send(u, s, w, show);
     else if (!s->c)

@@ -177,6 +177,9 @@ struct ulp {
     uint8_t *shown_bytes;    /* copy of the message shown, and of more bytes: ULP_SHOWN_MAX */
     uint32_t n_shown;        /* bytes of it in use */
     uint64_t said_in;        /* frame of the latest message with ulp_message.says */
+    bool stream_data;        /* the FPDU of iWARP at hand moves data of a command: */
+    uint64_t stream_at;      /* place of its first byte in these */
+    uint32_t stream_len;     /* bytes */
     uint64_t behind_in;      /* likewise, of that with ulp_message.behind */
     char said[ULP_SAYS], behind[ULP_SAYS];
 };
