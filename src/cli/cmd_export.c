@@ -229,11 +229,17 @@ static int failed(const struct job *job)
     return cli_error("%s", export_error(job->x));
 }
 
-/* Begin the files that are to be written. */
-static int open_files(struct job *job)
+/* Whether the files can be written: what is complete is renamed, so none is standard output. */
+static int check_names(const struct job *job)
 {
-    struct trace *t = &job->t;
+    const struct trace *t = &job->t;
+    const struct {
+        const char *option, *name;
+    } to[] = {{"sqlite", job->path}, {"perfetto", job->trace}, {"csv", job->dir}};
 
+    for (unsigned i = 0; i < ARRAY_LEN(to); i++)
+        if (to[i].name && strcmp(to[i].name, "-") == 0)
+            return cli_error("export: --%s writes no standard output; for a file of this name: ./-", to[i].option);
     if (!job->path && !job->trace && !job->dir)
         return cli_error("export: --sqlite FILE, --perfetto FILE or --csv DIR is needed: where to write");
     if (job->path && beside_replaces(job->path, t->files, t->n_files))
@@ -244,6 +250,17 @@ static int open_files(struct job *job)
         return cli_error("export: --sqlite %s is a capture, and would be replaced", job->path);
     if (job->trace && cap_is_capture(job->trace) && !perfetto_is_trace(job->trace))
         return cli_error("export: --perfetto %s is a capture, and would be replaced", job->trace);
+    return EXIT_OK;
+}
+
+/* Begin the files that are to be written. */
+static int open_files(struct job *job)
+{
+    struct trace *t = &job->t;
+    int status = check_names(job);
+
+    if (status != EXIT_OK)
+        return status;
     if (!job->interval)
         job->interval = EXPORT_INTERVAL;
     if (!job->path && (job->packets || job->known.n_hosts))
