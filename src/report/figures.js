@@ -199,13 +199,14 @@ function rate(side, key, name, k, scale) {
 const bits = () => 8e9 / data.interval_ns;
 const way = (side) => side.source + " > " + side.destination;
 const count = (s) => (s ? plain(s.n) : "0");
+const counted = (s, what) => count(s) + " " + what + (s && s.n === 1 ? "" : "s");
 
 /* Each row: for which direction, its title, its sentence, its series, its options. */
 const SIDE_FIGURES = [
     {
         id: "psn", title: "PSN over time", wants: (s) => s.series.request,
-        sentence: (s) => count(s.series.request) + " request packets, " + count(s.series.retransmitted) + " retransmitted; "
-            + count(s.series.sequence_nak) + " sequence NAKs, " + count(s.series.rnr_nak) + " RNR NAKs, " + count(s.series.nak) + " other NAKs.",
+        sentence: (s) => counted(s.series.request, "request packet") + ", " + count(s.series.retransmitted) + " retransmitted; "
+            + counted(s.series.sequence_nak, "sequence NAK") + ", " + counted(s.series.rnr_nak, "RNR NAK") + ", " + counted(s.series.nak, "other NAK") + ".",
         series: (s) => [series(s, "request", "request", 0, {sign: "dot"}), series(s, "response", "READ response or atomic acknowledge", 4, {sign: "dot"}),
             series(s, "acknowledged", "acknowledged before", 2, {step: true}), series(s, "retransmitted", "retransmitted", 1, {sign: "cross"}),
             series(s, "sequence_nak", "sequence NAK", 3, {sign: "triangle"}), series(s, "rnr_nak", "RNR NAK", 6, {sign: "square"}),
