@@ -1,4 +1,5 @@
 /* layer 3 (explain): bills: each episode of lost time (src/account/timeline.c) goes to the bill of one incident. */
+#include "src/explain/compare/taps.h"
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>

@@ -3,6 +3,7 @@
 #include "dissect/ib/ib.h"
 #include "dissect/ib/opcode.h"
 #include "src/conn/retries.h"
+#include "src/explain/compare/taps.h"
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 

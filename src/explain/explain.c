@@ -2,6 +2,7 @@
  * requester. */
 #include "dissect/pkt.h"
 #include "src/conn/packet.h"
+#include "src/explain/compare/taps.h"
 #include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
 #include "src/iwarp/iwarp.h"

@@ -392,30 +392,6 @@ static inline uint32_t *fresh_of(struct explainer *x, uint32_t qpn)
 {
     return &x->fresh[qpn % FRESH_SLOTS];
 }
-/* Requests of a flow went on: compare its incidents with other taps (compare/cross_check.c) before what these saw is
- * replaced.
- */
-void explain_fresh(struct explainer *x, uint32_t flow);
-/* Release what is kept of what taps saw about incidents (compare/kept.c). */
-void kept_free(struct explainer *x);
-/* The same of all other incidents, at the end of the capture. */
-void explain_taps(struct explainer *x);
-/* Whether the tap of a flow of requests assigned every response to a flow. It cannot while several queue pairs use the
- * same PSNs. */
-bool explain_knows_answers(const struct explainer *x, uint32_t flow);
-/* Whether its tap captured packets of the other direction: CM messages of the setup, or RDMA packets of any flow. */
-bool explain_sees_answers(const struct explainer *x, uint32_t flow);
-/* True if two flows are the same flow at different taps. */
-bool explain_same_flow(struct explainer *x, uint32_t a, uint32_t b);
-/* Join the incidents of several taps about one event (compare/merge_taps.c), when all are complete. */
-void explain_once(struct explainer *x);
-/* Index the events for explain_also(), when the incidents are sorted. */
-void explain_events(struct explainer *x);
-void incident_chains_free(struct incident_chains *c);
-/* True if the other tap of the flow lacks the first copy of request `psn`: the packet was lost between the taps. */
-bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn);
-/* True if one of two taps of the flow lacks the first copy of a request from `psn` to before `end`. */
-bool explain_lost_among(struct explainer *x, uint32_t flow, uint32_t psn, uint32_t end);
 /* End of the capture (unused_conns.c): wrong ICRCs that the adapter had not inserted yet are no damage. Then: append
  * what there is to say of them; nothing if there are none. */
 void explain_early_icrcs(struct explainer *x);
@@ -426,12 +402,6 @@ void explain_remarks(struct explainer *x, const char *sep, struct buf *b);
 /* iWARP connections that were rejected, that a Terminate ended, or of which an FPDU had a wrong CRC (unused_conns.c).
  */
 uint32_t explain_iwarp_failed(const struct explainer *x);
-/* Taps on one path (compare/merge_taps.c): a packet of no connection; and requests that failed and reached only one of
- * two taps. */
-void explain_at_taps(struct explainer *x, const struct pkt *p);
-/* True if only this tap saw the request of an incident, though other packets passed both taps. */
-bool explain_is_unreached(struct explainer *x, const struct incident *st);
-void explain_unreached(struct explainer *x, struct incident *st);
 /* End of the capture, for each flow (end_retries.c): a responder that stayed silent; an RNR NAK without a retry; a
  * request without response that was not retransmitted; retries exhausted although the tap saw responses. */
 void end_silence(struct explainer *x, uint32_t flow, struct flow_notes *t, struct req_dir *h);
@@ -493,24 +463,6 @@ void explain_mtu(struct explainer *x);
 /* Whether a flow has a request, or a READ response, that is sent again and again and does not arrive: its PSN. */
 bool mtu_lacks_request(struct explainer *x, uint32_t flow, uint32_t *psn);
 bool mtu_lacks_response(struct explainer *x, uint32_t flow, uint32_t *psn);
-/* Of the incidents from `from` on (compare/holes.c): say what several taps saw of one such path once, and between
- * which two taps the packets are lost. */
-void explain_holes(struct explainer *x, uint32_t from);
-
-/* --- to_host.c -------------------------------------------------------------------------------- */
-
-/* At the end of the capture: make the index of flows by the host that they go to. False without memory: then no flow is
- * found. */
-bool explain_hosts_index(struct explainer *x);
-void explain_hosts_free(struct explainer *x);
-/* The flows to `dst` at `tap`, in their order, or at FLOWS_OF_ALL_TAPS: for (f = ...; f.at < f.end; f.at++) ...
- * explain_flow_to(x, f.at). */
-#define FLOWS_OF_ALL_TAPS UINT32_MAX
-struct flows_to {
-    uint32_t at, end;
-};
-struct flows_to explain_flows_to(const struct explainer *x, const struct conn_addr *dst, uint32_t tap);
-uint32_t explain_flow_to(const struct explainer *x, uint32_t at);
 /* Hosts (hosts.c): a packet of no connection; when such packets of a host were seen, NULL: never; the end of the
  * capture. */
 void explain_host(struct explainer *x, const struct pkt *p);
@@ -531,18 +483,6 @@ void explain_hushes(struct explainer *x);
 void explain_foreign_put(const struct explainer *x, struct buf *b);
 void explain_other(struct explainer *x, const struct pkt *p, uint32_t flow);
 
-/* compare/merge_taps.c: time `ts` of the clock of tap `from` as tap `to` has it; as it is if the clocks could not be
- * compared. 0, which is no time, stays 0. */
-ns_t explain_clock(const struct explainer *x, uint32_t from, uint32_t to, ns_t ts);
-/* Convert *ts likewise; *error: it is right within this. False: the clocks could not be compared. */
-bool explain_clock_known(const struct explainer *x, uint32_t from, uint32_t to, ns_t *ts, ns_t *error);
-/* compare/merge_taps.c: the same as a timeline_clock; `user` is the explainer. False: the clocks could not be compared.
- */
-bool explain_convert(void *user, uint32_t from, uint32_t to, ns_t *ts);
-/* compare/merge_taps.c: convert the times of all incidents to the clock of the first tap. */
-void explain_set_clocks(struct explainer *x);
-/* Append a line for each tap whose clock differs from the first one's. */
-void explain_clocks_put(const struct explainer *x, const struct explain_opts *o, struct buf *b);
 /* bill.c: put each episode of the accounts on the bill of one incident. */
 void explain_bill(struct explainer *x);
 /* bill_kinds.c: the cause of an episode that no incident names, by enum trouble, and its sentence; `gathers`: one
@@ -560,13 +500,6 @@ struct fact bill_fact(const struct explainer *x, const struct episode *e, const 
 /* The frames of an episode become those of the incident. */
 void bill_take_frames(struct incident *s, const struct episode *e);
 #define BILL_TIMER_LEAST (8 * NS_PER_US) /* no ACK timer expires sooner: code 1 is 8.192 us */
-/* compare/merge_taps.c: of the time that several taps saw, bill each nanosecond once. */
-void explain_share_bills(struct explainer *x);
-/* True if the account of a direction counts. Accounts are from the requester's view: of several taps the one with the
- * least not_known time counts, of equal ones the one nearest to the requester. */
-bool account_counts(const struct explainer *x, const struct timeline_row *r);
-/* The same of the account of flow `flow` of a connection at a tap; true if there is none. */
-bool explain_counts(const struct explainer *x, uint32_t conn, uint32_t flow, uint32_t tap);
 /* Move the bill of `from` to `to`, which may be an incident of another tap. */
 void bill_move(const struct explainer *x, struct incident *to, struct incident *from);
 /* Columns of text. */

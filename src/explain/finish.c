@@ -1,5 +1,6 @@
 /* layer 3 (explain): end of the capture: P_Keys that differ, incidents that never ended, the order of all. */
 #include "bitset.h"
+#include "src/explain/compare/taps.h"
 #include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"

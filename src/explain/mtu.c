@@ -2,6 +2,7 @@
  */
 #include "dissect/ib/opcode.h"
 #include "src/conn/retries.h"
+#include "src/explain/compare/taps.h"
 #include "src/explain/explain_impl.h"
 
 #define BLACK_HOLE_TRIES   3         /* copies of large packets that did not arrive */

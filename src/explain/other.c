@@ -4,6 +4,7 @@
 #include "dissect/pkt.h"
 #include "dissect/socket/smc.h"
 #include "src/conn/packet.h"
+#include "src/explain/compare/taps.h"
 #include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
 

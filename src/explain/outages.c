@@ -1,6 +1,7 @@
 /* layer 3 (explain): outages: times in which a host, or all behind a port, responded to nothing, and then went on; and
  * times in which no frame passed at all. */
 #include "dissect/pkt.h"
+#include "src/explain/compare/taps.h"
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>

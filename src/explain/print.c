@@ -1,4 +1,5 @@
 /* layer 3 (explain): output as text. */
+#include "src/explain/compare/taps.h"
 #include "src/explain/explain_impl.h"
 
 #include "color.h"

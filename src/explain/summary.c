@@ -1,5 +1,6 @@
 /* layer 3 (explain): incidents that are alike as one statement, and what they cost together. */
 #include "bitset.h"
+#include "src/explain/compare/taps.h"
 #include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
 

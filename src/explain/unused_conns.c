@@ -1,6 +1,7 @@
 /* layer 3 (explain): packets and connections of which the capture does not tell whether all went well: ICRCs that were
  * not inserted yet, or are wrong in the capture only; connections with too few packets. */
 #include "dissect/ib/opcode.h"
+#include "src/explain/compare/taps.h"
 #include "src/explain/explain_impl.h"
 #include "src/iwarp/iwarp.h"
 

@@ -2,7 +2,7 @@
 #ifndef RDMATRACE_EXPLAIN_COMPARE_H
 #define RDMATRACE_EXPLAIN_COMPARE_H
 
-#include "src/explain/explain_impl.h"
+#include "src/explain/compare/taps.h"
 
 /* What a tap saw about an incident (kept.c): keep it, if there is room; a tap that got there was compared with
  * it, so that it may make room; whether something is kept of what the tap of another flow saw about the incident; put

@@ -1,5 +1,6 @@
 /* layer 3 (explain): compare taps: which copies of a request each of them saw. */
 #include "src/explain/compare/copies.h"
+#include "src/explain/compare/taps.h"
 
 uint32_t copies_tap(const struct explainer *x, uint32_t flow)
 {

@@ -1,4 +1,5 @@
 /* layer 3 (explain): between which taps a path drops large packets; said once for all taps. */
+#include "src/explain/compare/taps.h"
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* layer 3 (explain): the flows to each host, found without a walk over all flows. */
+#include "src/explain/compare/taps.h"
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>

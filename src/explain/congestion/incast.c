@@ -1,5 +1,6 @@
 /* layer 3 (explain): incast: packets of many hosts to one are marked at the same time. */
 #include "dissect/pkt.h"
+#include "src/explain/compare/taps.h"
 #include "src/explain/congestion/congestion_impl.h"
 
 #include <stdlib.h>

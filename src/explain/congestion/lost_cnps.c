@@ -1,4 +1,5 @@
 /* layer 3 (explain): CNPs that do not reach the sender in time: lost between two taps, or in a class that is paused. */
+#include "src/explain/compare/taps.h"
 #include "src/explain/congestion/congestion_impl.h"
 
 #include <stdlib.h>

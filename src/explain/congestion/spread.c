@@ -5,6 +5,7 @@
  *         left --- (trunk) --- right         pauses a and v.
  *     a ---+                       +--- d   v sends to d, whose link is idle: v is a victim.
  */
+#include "src/explain/compare/taps.h"
 #include "src/explain/congestion/congestion_impl.h"
 
 #include <stdlib.h>
