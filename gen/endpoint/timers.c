@@ -14,7 +14,7 @@ static void up(struct timers *t, struct timer_slot x, uint32_t i)
     put(t->heap, i, x);
 }
 
-/* Which of two children is earlier cannot be foreseen: it is added, not jumped for. */
+/* The earlier of two children is chosen without a branch, which would be mispredicted every other time. */
 static void down(struct timers *t, struct timer_slot x, uint32_t i)
 {
     struct timer_slot *heap = t->heap;

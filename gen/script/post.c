@@ -96,7 +96,7 @@ static bool post_flag(struct post_line *l, const struct token *t)
 }
 
 /* Parse a key: a number, or that of a region or window of `host` or the one named ("b.x"); "old:b.x": its key
- * before the latest bind or registration; "xor:N:b.x": its key, of which the bits N differ. */
+ * before the latest bind or registration; "xor:N:b.x": its key with the bits N inverted. */
 static bool take_key(struct script *s, unsigned host, const struct token *v, uint32_t *key)
 {
     struct token before, rest = *v, bits, name = *v;

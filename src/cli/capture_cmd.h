@@ -177,8 +177,8 @@ struct trace_cmd {
     bool digests;
 };
 
-/* Threads, as in struct cores_opts: those of -j; else one, if this is one of several processes, which want the other
- * processors: a second thread takes 1.6 times the time of processors for the same packets. */
+/* Threads, as in struct cores_opts: those of -j; else one, if this is one of several processes: they want the other
+ * processors, and two threads take more CPU time than one for the same packets. */
 static inline unsigned trace_threads(const struct trace *t)
 {
     return !t->cores && t->share && t->share->found ? 1 : t->cores;

@@ -326,7 +326,7 @@ static void put_wait(struct buf *b, const struct delay *one)
     buf_rounded(b, one->waited.of[w]);
     buf_printf(b, " of it waiting %s", wait_table[w].text);
     if (w == WAIT_RESPONSE && one->timer) {
-        buf_puts(b, "; the ACK timeout of who sent it is ");
+        buf_puts(b, "; the ACK timeout of its sender is ");
         buf_rounded(b, one->timer);
         buf_puts(b, ": it may have been lost before the tap, and retransmitted");
     }

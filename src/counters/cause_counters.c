@@ -76,11 +76,13 @@ static const struct {
 /* True if another counter of the driver says more of the concept: of all packets, where this one counts some. */
 static bool is_part(const struct counter_info *c)
 {
-    bool part = false;
-
-    for (const struct counter_info *o = counter_table; o->name; o++)
-    part |= o->driver == c->driver && o->concept == c->concept && o->relation < RELATION_LOCAL;
-    return part && c->relation == RELATION_LOCAL;
+    if (c->relation != RELATION_LOCAL)
+        return false;
+    for (const struct counter_info *o = counter_table; o->name; o++) {
+        if (o->driver == c->driver && o->concept == c->concept && o->relation < RELATION_LOCAL)
+            return true;
+    }
+    return false;
 }
 
 size_t counters_for_cause(enum cause cause, enum counter_driver driver, bool responder,
