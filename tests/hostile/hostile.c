@@ -10,7 +10,9 @@
  * third of SECONDS of CPU time each; what was done is then a sample spread evenly over all frames. If they are 0, all
  * is done. Some of the packets are written to JSON-FILE, one a line, for another program to check. Exit status 1 if a
  * cut file gives other frames than the whole one, or if more than a twentieth of the packets of commands are not known
- * as such within their own connection: then that state is not what it should be.
+ * as such within their own connection: then that state is not what it should be. Of fewer than 100 such packets the
+ * share says nothing: what a protocol needs of messages long before (perftest counts its own) may be all that they
+ * lack.
  */
 #include "tests/hostile/hostile.h"
 #include "src/ulp/ulp.h"
@@ -22,7 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define JSON_MAX 30000000
+#define JSON_MAX  30000000
+#define UPPER_MIN 100 /* packets of commands whose share is judged */
 
 static struct {
     struct kept *frames, **last;
@@ -169,6 +172,12 @@ static void disturb_all(const struct share *s, void (*disturb_at)(struct kept *k
     }
 }
 
+/* Of the packets of commands, were enough known as such? */
+static bool states_are_right(void)
+{
+    return state.upper < UPPER_MIN || state.upper_in_state * 20 >= state.upper * 19;
+}
+
 static void say(const struct file_cuts *c, const char *seconds)
 {
     typedef unsigned long long ull;
@@ -220,5 +229,5 @@ int main(int argc, char **argv)
         next = k->next;
         free(k);
     }
-    return cuts.failed > 0 || state.n_frames == 0 || state.upper_in_state * 20 < state.upper * 19;
+    return cuts.failed > 0 || state.n_frames == 0 || !states_are_right();
 }
