@@ -111,7 +111,7 @@ $(PAGE): src/report/page_text.S $(BUILD)/page.html $(BUILD)/cards.html $(BUILD)/
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -DPAGE='"$(BUILD)/page.html"' -DCARDS='"$(BUILD)/cards.html"' -DTUTORIAL='"$(BUILD)/tutorial.html"' -c -o $@ $<
 
-$(BATTERY): gen/conform/battery/battery_text.S gen/conform/battery/battery.rdma $(wildcard gen/conform/*/*.tsv)
+$(BATTERY): gen/conform/battery/battery_text.S $(wildcard gen/conform/tests/*.rdma gen/conform/*/*.tsv)
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) -c -o $@ $<
 

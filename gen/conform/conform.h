@@ -38,7 +38,6 @@ struct conform_test {
     unsigned n_measures;
     struct token ratio[3]; /* names of metrics: the first one is the second one over the third one; empty: none */
     struct token script;   /* the scenario, see conform_script() */
-    unsigned line;         /* of the battery, at which it begins */
 };
 
 struct conform_battery {
@@ -46,7 +45,8 @@ struct conform_battery {
     unsigned n;
 };
 
-/* Read a battery: tests of "test ID LEVEL TITLE", "anchor TEXT", "rules ID ...", "peers NAME ...", "slow",
+/* Read a battery: "group NAME", behind which all tests are of this group, and lines are counted anew; tests of
+ * "test ID LEVEL TITLE", "anchor TEXT", "rules ID ...", "peers NAME ...", "slow",
  * "long", "measure KIND METRIC", "ratio METRIC OF OVER" and the lines of the scenario. False with the reason in *err.
  */
 bool conform_parse(struct conform_battery *b, const char *text, struct buf *err);

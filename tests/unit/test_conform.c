@@ -38,6 +38,12 @@ Test(conform, what_is_wrong_with_a_battery_is_said_with_its_line)
     parses("test a/b X T\n", "line 1: expected: test GROUP/NAME");
     parses("test a/b M\n", "line 1: expected: test GROUP/NAME");
     parses("test a/b M T\nrules NAK-99\n", "line 2: rules");
+    parses("group a\ntest a/b M T\nrun\n# of that group\ngroup b\n# of this one\ntest b/c M T\nrun\n", "");
+    cr_expect(token_is(&battery.test[0].script, "run\n# of that group\n"));
+    parses("group a\ntest a/b M T\nrun\ngroup b\nrun\n", "line 2: expected a test, in group b");
+    parses("group a\ntest a/b M T\nrun\ngroup b\n# T\ntest a/c M T\n",
+           "line 3: the test is of another group, in group b");
+    parses("group\ntest a/b M T\n", "line 1: expected: group NAME");
     parses("test a/0123456789012345678901234567890123456789 M T\n", "line 1: expected: test GROUP/NAME");
 }
 

@@ -49,21 +49,30 @@ static bool bad(struct buf *err, unsigned line, const char *what)
     return false;
 }
 
+/* Whether an id is one of that group; empty: there are no groups. */
+static bool is_of(const struct token *group, const char *id)
+{
+    return !group->len || (strncmp(id, group->p, group->len) == 0 && id[group->len] == '/');
+}
+
 /* "test ID LEVEL TITLE": `rest` is what follows "test". */
-static bool begin_test(struct conform_battery *b, struct token rest, unsigned line, struct buf *err)
+static bool begin_test(struct conform_battery *b, const struct token *group, struct token rest, unsigned line,
+                       struct buf *err)
 {
     struct conform_test *t = &b->test[b->n];
     struct token id = word(&rest), level = word(&rest);
 
     if (b->n == CONFORM_TESTS)
         return bad(err, line, "too many tests");
-    *t = (struct conform_test){.level = CONFORM_LEVELS, .title = rest, .line = line};
+    *t = (struct conform_test){.level = CONFORM_LEVELS, .title = rest};
     snprintf(t->id, sizeof t->id, "%.*s", (int)id.len, id.p);
     for (unsigned i = 0; i < CONFORM_LEVELS; i++)
         if (token_is(&level, levels[i]))
             t->level = (uint8_t)i;
     if (!id.len || id.len >= sizeof t->id || !strchr(t->id, '/') || t->level == CONFORM_LEVELS || !rest.len)
         return bad(err, line, "expected: test GROUP/NAME M|S|I TITLE");
+    if (!is_of(group, t->id))
+        return bad(err, line, "the test is of another group");
     for (unsigned i = 0; i < b->n; i++)
         if (strcmp(b->test[i].id, t->id) == 0)
             return bad(err, line, "there is a test of this id already");
@@ -149,26 +158,53 @@ static int take_head(struct conform_test *t, const struct token *w, struct token
     return 0;
 }
 
+/* What the text is in the middle of. */
+struct place {
+    struct token group;       /* whose tests these are; empty: no group was named yet */
+    unsigned line;            /* of this group, from 1 */
+    struct conform_test *now; /* NULL: before the first test of the group */
+};
+
+/* Take a line, `n` bytes without its newline. */
+static bool take_line(struct conform_battery *b, struct place *at, const char *text, size_t n, struct buf *err)
+{
+    struct token rest = {.p = text, .len = (uint32_t)n}, all = rest, w = word(&rest);
+    struct conform_test *t = at->now;
+    int head;
+
+    at->line++;
+    if (token_is(&w, "group")) {
+        *at = (struct place){.group = rest, .line = 1};
+        return rest.len || bad(err, 1, "expected: group NAME");
+    }
+    if (token_is(&w, "test")) {
+        at->now = &b->test[b->n];
+        return begin_test(b, &at->group, rest, at->line, err);
+    }
+    if (!t)
+        return !all.len || *all.p == '#' || bad(err, at->line, "expected a test");
+    head = t->script.len ? 0 : take_head(t, &w, rest, at->line, err);
+    if (head)
+        return head > 0;
+    t->script.p = t->script.len ? t->script.p : text;
+    t->script.len = (uint32_t)(text + n + (text[n] == '\n') - t->script.p);
+    return true;
+}
+
 bool conform_parse(struct conform_battery *b, const char *text, struct buf *err)
 {
-    unsigned line = 0;
+    struct place at = {.line = 0};
 
     b->n = 0;
     for (size_t n; *text; text += n + (text[n] == '\n')) {
-        struct token rest = {.p = text, .len = (uint32_t)(n = strcspn(text, "\n"))}, all = rest, w = word(&rest);
-        struct conform_test *t = b->n ? &b->test[b->n - 1] : NULL;
-        line++;
-        int head = t && !t->script.len && !token_is(&w, "test") ? take_head(t, &w, rest, line, err) : 0;
-        if (head < 0 || (token_is(&w, "test") && !begin_test(b, rest, line, err)))
-            return false;
-        if (!t && !token_is(&w, "test") && all.len && *all.p != '#')
-            return bad(err, line, "expected a test");
-        if (!t || head || token_is(&w, "test"))
+        n = strcspn(text, "\n");
+        if (take_line(b, &at, text, n, err))
             continue;
-        t->script.p = t->script.len ? t->script.p : text;
-        t->script.len = (uint32_t)(text + n + (text[n] == '\n') - t->script.p);
+        if (at.group.len)
+            buf_printf(err, ", in group %.*s", (int)at.group.len, at.group.p);
+        return false;
     }
-    return b->n || bad(err, line, "there is no test");
+    return b->n || bad(err, at.line, "there is no test");
 }
 
 /* --- Repeated lines --------------------------------------------------------------------------- */

@@ -1,8 +1,28 @@
-/* layer 3 (conform): gen/conform/battery/battery.rdma, the profiles of known deviations and published values as a part of the program. */
+/* layer 3 (conform): the tests of gen/conform/tests in their order, the profiles of known deviations and published values as a part of the program. */
     .section .rodata
     .global conform_battery_text
 conform_battery_text:
-    .incbin "gen/conform/battery/battery.rdma"
+    .incbin "gen/conform/tests/seg.rdma"
+    .incbin "gen/conform/tests/psn.rdma"
+    .incbin "gen/conform/tests/ack.rdma"
+    .incbin "gen/conform/tests/nak.rdma"
+    .incbin "gen/conform/tests/rnr.rdma"
+    .incbin "gen/conform/tests/rto.rdma"
+    .incbin "gen/conform/tests/read.rdma"
+    .incbin "gen/conform/tests/atom.rdma"
+    .incbin "gen/conform/tests/mem.rdma"
+    .incbin "gen/conform/tests/st.rdma"
+    .incbin "gen/conform/tests/srq.rdma"
+    .incbin "gen/conform/tests/ud.rdma"
+    .incbin "gen/conform/tests/xrc.rdma"
+    .incbin "gen/conform/tests/uc.rdma"
+    .incbin "gen/conform/tests/cm.rdma"
+    .incbin "gen/conform/tests/wire.rdma"
+    .incbin "gen/conform/tests/sec.rdma"
+    .incbin "gen/conform/tests/cc.rdma"
+    .incbin "gen/conform/tests/time.rdma"
+    .incbin "gen/conform/tests/time_isolation.rdma"
+    .incbin "gen/conform/tests/perf.rdma"
     .byte 0
     .global known_rxe_text
 known_rxe_text:
