@@ -35,6 +35,9 @@ struct cap_writer {
     uint16_t linktype;        /* pcap: the one link type */
     uint32_t snaplen;         /* 0: no limit */
     uint32_t snaplen_first;   /* pcapng: snap length of interface 0, which simple packets refer to */
+    const char *app;          /* as in the options */
+    struct cap *input;        /* the one input file, whose sections become sections of the output; else NULL */
+    uint32_t section;         /* of the input, which the output is at */
     struct iface_map *files;  /* by frame.file */
     uint32_t n_files, n_ifaces;
     uint64_t frames, offset; /* written */
@@ -174,6 +177,7 @@ static void wblock_end(struct buf *b, size_t at)
         store_le32((uint8_t *)b->p + at + 4, len);
 }
 
+/* A section header; `o`: the choices whose comments it has, NULL: none. */
 static void write_section(struct cap_writer *w, const char *app, const struct cap_writer_opts *o)
 {
     size_t at = wblock(&w->out, 0x0a0d0d0a);
@@ -182,9 +186,9 @@ static void write_section(struct cap_writer *w, const char *app, const struct ca
     w16(&w->out, 1);
     w16(&w->out, 0);
     w64(&w->out, UINT64_MAX); /* section length not stated */
-    for (size_t i = 0; i < o->n_inputs && !o->anonymous; i++)
+    for (size_t i = 0; o && i < o->n_inputs && !o->anonymous; i++)
         woption_text(&w->out, 1, cap_info(o->inputs[i])->comment);
-    woption_text(&w->out, 1, o->comment);
+    woption_text(&w->out, 1, o ? o->comment : NULL);
     woption_text(&w->out, 4, app);
     w32(&w->out, 0);
     wblock_end(&w->out, at);
@@ -285,6 +289,9 @@ static void write_comments(struct buf *b, const struct frame *f)
     }
 }
 
+/* Of a packet without a time that no simple packet block can hold: an enhanced one has a time, which is then 0. */
+#define NO_TIME "this packet had no time"
+
 static void write_enhanced(struct cap_writer *w, const struct frame *f, uint32_t id, uint32_t caplen)
 {
     struct buf *b = &w->out;
@@ -301,6 +308,8 @@ static void write_enhanced(struct cap_writer *w, const struct frame *f, uint32_t
     wpad(b, f->data, caplen);
     if (f->comment)
         write_comments(b, f);
+    if (!f->has_ts)
+        woption_text(b, 1, NO_TIME);
     buf_mem(b, w->comments.p, w->comments.len);
     if (f->flags) {
         w16(b, 2);
@@ -309,7 +318,7 @@ static void write_enhanced(struct cap_writer *w, const struct frame *f, uint32_t
     }
     if (f->drops)
         woption64(b, 4, f->drops);
-    if (f->comment || f->flags || f->drops || w->comments.len)
+    if (f->comment || f->flags || f->drops || w->comments.len || !f->has_ts)
         w32(b, 0);
     wblock_end(b, at);
     w->comments.len = 0;
@@ -336,8 +345,28 @@ int cap_write_iface(struct cap_writer *w, uint16_t file, uint32_t number, const 
     return w->error.err;
 }
 
+/* The input is at another section: so is the output, as simple packet blocks are of a section's first interface. What
+ * is known of the interfaces of the section before is written now: afterwards their numbers mean others. */
+static void next_section(struct cap_writer *w, uint16_t file, uint32_t section)
+{
+    const struct cap_info *info = cap_info(w->input);
+
+    w->section = section;
+    if (!w->n_ifaces)
+        return;
+    for (uint32_t i = 0; i < info->n_ifaces; i++)
+        if (info->ifaces[i].has_drops || info->ifaces[i].received)
+            cap_write_stats(w, file, i, &info->ifaces[i]);
+    for (uint32_t i = 0; i < w->n_files; i++)
+        w->files[i].n = 0;
+    w->n_ifaces = 0;
+    write_section(w, w->app, NULL);
+}
+
 static int write_pcapng(struct cap_writer *w, const struct frame *f, const struct cap_iface *iface, uint32_t caplen)
 {
+    if (UNLIKELY(iface->section > w->section && w->input))
+        next_section(w, f->file, iface->section);
     uint32_t *slot = iface_known(w, f->file, f->iface, iface);
 
     if (!slot)
@@ -485,12 +514,14 @@ int cap_writer_open(struct cap_writer **out, const char *path, const struct cap_
     w->anonymous = o->anonymous;
     w->snaplen = o->snaplen;
     w->linktype = o->linktype ? o->linktype : LINK_ETHERNET;
+    w->app = o->app ? o->app : "rdmatrace";
+    w->input = o->n_inputs == 1 ? o->inputs[0] : NULL;
     w->pcap =
         o->format == CAP_WRITE_PCAP || (o->format == CAP_WRITE_BY_NAME && n >= 5 && strcmp(path + n - 5, ".pcap") == 0);
     if (writer_queue(w, o->delay) < 0 || writer_file(w, path, o) < 0)
         return cap_writer_close(w, err);
     if (!w->pcap)
-        write_section(w, o->app ? o->app : "rdmatrace", o);
+        write_section(w, w->app, o);
     *out = w;
     return 0;
 }

@@ -7,7 +7,9 @@
 struct cap_writer;
 
 /* pcapng stores interfaces, comments (of packets, interfaces and each input's first section), flags and drop counts;
- * pcap stores time stamps (ns) and frames of one link type. */
+ * the sections of an only input become sections of the output, those of several inputs one. A frame without a time has
+ * none there, if its interface is the first of the section and it has no comment, flags or drops; else its time is 0,
+ * and a comment says so. pcap stores time stamps (ns; 0: none) and frames of one link type. */
 enum cap_write_format {
     CAP_WRITE_BY_NAME, /* pcap if the path ends in ".pcap", else pcapng */
     CAP_WRITE_PCAPNG,
@@ -19,8 +21,9 @@ struct cap_writer_opts {
     enum cap_write_format format;
     uint32_t snaplen;          /* bytes written of each frame, at most; 0: no limit */
     uint16_t linktype;         /* pcap: link type of a file without frames (enum linktype; LINK_NULL: Ethernet) */
-    const char *app;           /* shb_userappl; NULL: "rdmatrace" */
-    struct cap *const *inputs; /* open input files: the output must not be one of them; their comments are copied */
+    const char *app;           /* shb_userappl, stays valid until cap_writer_close(); NULL: "rdmatrace" */
+    struct cap *const *inputs; /* open input files: the output must not be one of them; their comments are copied. If it
+                                * is one, it stays open while frames are written */
     size_t n_inputs;           /* of `inputs` */
     /* Bytes that wait in memory for cap_writer_flush_some() before cap_write() writes them itself, rounded up to a
      * multiple of 64 KiB: a live capture takes the frames first, and writes while none is there. 0: none */

@@ -202,6 +202,96 @@ Test(cap_write, comments_on_file_and_interface_and_drop_counts_are_kept)
     unlink(to);
 }
 
+/* Two sections; the second begins with a packet that has a time, on the same interface. */
+static const char *sections_without_times(void)
+{
+    struct made m = {0};
+
+    put_section(&m);
+    put_interface(&m, LINK_ETHERNET, 0, "old", 9, 0);
+    put_packet(&m, 0, 5, 1, 20, 20);
+    size_t at = block_open(&m, 5);
+    put32(&m, 0);
+    put64(&m, 0);
+    put_option64(&m, 5, 7);
+    block_close(&m, at);
+    put_section(&m);
+    put_interface(&m, LINK_ETHERNET, 0, "new", 9, 0);
+    put_packet(&m, 0, 6, 2, 20, 20);
+    put_simple(&m, 3, 40, 40);
+    put_interface(&m, LINK_ETHERNET, 0, "other", 9, 0);
+    put_packet(&m, 1, 8, 4, 20, 20);
+    return file_of(m.p, m.len);
+}
+
+/* Copy all frames of files to `to`, with their drop counts at the end. */
+static void copy_all(struct cap **c, size_t n, const char *to)
+{
+    struct cap_error e;
+    struct cap_writer *w;
+    struct frame f;
+
+    cr_assert_eq(cap_writer_open(&w, to, &(struct cap_writer_opts){.inputs = c, .n_inputs = n}, &e), 0);
+    for (size_t i = 0; i < n; i++)
+        while (cap_next(c[i], &f) == 1)
+            cr_assert_eq(cap_write(w, &f, &cap_info(c[i])->ifaces[f.iface]), 0);
+    for (uint32_t i = 0; i < cap_info(c[0])->n_ifaces; i++)
+        if (cap_info(c[0])->ifaces[i].has_drops)
+            cap_write_stats(w, 0, i, &cap_info(c[0])->ifaces[i]);
+    cr_assert_eq(cap_writer_close(w, &e), 0);
+}
+
+Test(cap_write, a_packet_without_a_time_of_a_later_section_has_none_in_the_output)
+{
+    const char *from = sections_without_times(), *to = file_of("", 0);
+    struct cap_error e;
+    struct cap *c;
+    struct frame f;
+
+    cr_assert_eq(cap_open(&c, from, 0, NULL, &e), 0);
+    copy_all(&c, 1, to);
+    cap_close(c);
+    same_frames(from, to, 4);
+    cr_assert_eq(cap_open(&c, to, 0, NULL, &e), 0);
+    while (cap_next(c, &f) == 1)
+        ;
+    cr_expect_eq(cap_info(c)->n_sections, 2);
+    cr_expect_eq(cap_info(c)->n_ifaces, 3);
+    cr_expect_eq(cap_info(c)->ifaces[0].dropped, 7, "drops of the section before are kept");
+    cr_expect_eq(cap_info(c)->ifaces[2].section, 1);
+    cap_close(c);
+    unlink(from);
+    unlink(to);
+}
+
+Test(cap_write, a_packet_without_a_time_that_must_get_one_says_so)
+{
+    const char *from[] = {sections_without_times(), sections_without_times()}, *to = file_of("", 0);
+    struct cap_error e;
+    struct cap *c[2];
+    struct frame f;
+    static const char no_time[] = "this packet had no time";
+    unsigned n = 0, said = 0;
+
+    for (uint16_t i = 0; i < 2; i++)
+        cr_assert_eq(cap_open(&c[i], from[i], i, NULL, &e), 0);
+    copy_all(c, 2, to);
+    for (int i = 0; i < 2; i++) {
+        cap_close(c[i]);
+        unlink(from[i]);
+    }
+    cr_assert_eq(cap_open(&c[0], to, 0, NULL, &e), 0);
+    for (; cap_next(c[0], &f) == 1; n++) {
+        bool says = f.comment && f.comment_len == strlen(no_time) && memcmp(f.comment, no_time, strlen(no_time)) == 0;
+        cr_expect_eq(says, n % 4 == 2, "frame %u", n + 1);
+        said += says;
+    }
+    cr_expect_eq(n, 8);
+    cr_expect_eq(said, 2);
+    cap_close(c[0]);
+    unlink(to);
+}
+
 Test(cap_write, snaplen_cuts_frames)
 {
     struct made m = {0};
