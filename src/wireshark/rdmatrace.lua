@@ -65,18 +65,26 @@ local function incident(line)
     keep(line, "frame_list", {expert = "incident", cause = text_of(line, "cause"), text = text_of(line, "text")})
 end
 
--- The lines of a command of rdmatrace.
+-- What to do if the shell does not find or cannot run the program.
+local function say_missing()
+    report_failure("rdmatrace.lua: no program '" .. proto.prefs.program .. "': put the directory of rdmatrace into PATH, or name the program by the variable RDMATRACE " ..
+                   "or the preference rdmatrace.program (tshark -o rdmatrace.program:/usr/local/bin/rdmatrace)")
+end
+
+-- The lines of a command of rdmatrace. False if there is no such program.
 local function read(command, file, type, take)
     local quoted = "'" .. file:gsub("'", "'\\''") .. "'"
     local pipe = io.popen(proto.prefs.program .. " " .. command .. " -T ndjson -- " .. quoted)
-    for line in pipe and pipe:lines() or function() end do
+    if not pipe then
+        return false
+    end
+    for line in pipe:lines() do
         if text_of(line, "type") == type then
             take(line)
         end
     end
-    if pipe then
-        pipe:close()
-    end
+    local _, _, status = pipe:close()
+    return status ~= 126 and status ~= 127
 end
 
 local function load(file)
@@ -84,8 +92,11 @@ local function load(file)
         return
     end
     said, said_of = {}, file
-    read("check", file, "finding", finding)
-    read("explain", file, "incident", incident)
+    if read("check", file, "finding", finding) then
+        read("explain", file, "incident", incident)
+    else
+        say_missing()
+    end
 end
 
 function proto.init()
