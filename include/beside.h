@@ -19,6 +19,14 @@ void beside_drop(char *name);
 /* All of it: replace `path` by a file that holds `text`. False with errno set; then `path` is as it was. */
 bool beside_write(const char *path, struct buf *text);
 
+/* Several processes write files of one folder: PATH.PID, renamed to PATH when it is whole. Append this name. */
+void beside_name(struct buf *b, const char *path);
+/* Create or empty such a file, and hold it until it is closed. Its descriptor, or -1 with errno set. */
+int beside_hold(const char *name);
+/* Remove those of a folder that nobody holds, as who wrote them was killed: where `fits` says so of the name of PATH in
+ * that folder. One of a file system without locks stays. */
+void beside_clean(const char *folder, bool (*fits)(const void *user, const char *name), const void *user);
+
 /* A file for reading and writing that has no name, so that nothing of it is left: in the directory $TMPDIR if its file
  * system has such files, else in /tmp. NULL with errno. */
 FILE *beside_nameless(void);

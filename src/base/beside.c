@@ -3,11 +3,14 @@
 
 #include "program.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -131,6 +134,60 @@ bool beside_replaces(const char *path, const char *const *files, size_t n)
         if (stat(files[i], &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
             return true;
     return false;
+}
+
+/* --- Files of a folder that several processes write ------------------------------------------------ */
+
+void beside_name(struct buf *b, const char *path)
+{
+    buf_printf(b, "%s.%ld", path, (long)getpid());
+}
+
+int beside_hold(const char *name)
+{
+    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+    if (fd >= 0)
+        flock(fd, LOCK_SH | LOCK_NB); /* without locks nobody removes it */
+    return fd;
+}
+
+/* Where ".PID" begins in a name; NULL: it is none of these. */
+static char *pid_of(char *name)
+{
+    char *dot = strrchr(name, '.');
+
+    return dot && dot > name && dot[1] && dot[1 + strspn(dot + 1, "0123456789")] == '\0' ? dot : NULL;
+}
+
+static bool is_held(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || flock(fd, LOCK_EX | LOCK_NB) < 0;
+}
+
+void beside_clean(const char *folder, bool (*fits)(const void *user, const char *name), const void *user)
+{
+    DIR *d = opendir(folder);
+
+    for (struct dirent *e; d && (e = readdir(d));) {
+        char *dot = pid_of(e->d_name);
+        int fd = -1;
+        if (!dot)
+            continue;
+        *dot = '\0';
+        if (fits(user, e->d_name)) {
+            *dot = '.';
+            fd = openat(dirfd(d), e->d_name, O_WRONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+        }
+        if (fd >= 0 && !is_held(fd))
+            unlinkat(dirfd(d), e->d_name, 0);
+        if (fd >= 0)
+            close(fd);
+    }
+    if (d)
+        closedir(d);
 }
 
 FILE *beside_nameless(void)

@@ -80,7 +80,7 @@ struct digest_part {
 };
 
 struct digest_writer;
-/* Create the file. NULL with errno set. */
+/* Create the file, and hold it (beside_hold()). NULL with errno set. */
 struct digest_writer *digest_create(const char *path);
 /* Add the next frame of the shard; frames have the numbers 1, 2, ... */
 void digest_put(struct digest_writer *w, const struct frame *f, const struct digest_part *part);

@@ -368,6 +368,8 @@ static bool make_folder(struct job *job)
     }
     if (rc == 0 && (job->rank == 0 || !job->spill))
         rc = run_create(job->folder, (const char *const *)job->files, (size_t)job->n);
+    if (rc == 0 && job->rank == 0 && job->spill)
+        run_clean(job->spill, 1, 1);
     if (rc < 0 && rc != -EEXIST)
         give_up(job, job->spill ? job->spill : "no folder in /dev/shm", strerror(-rc)); /* the others wait for it */
     MPI_Bcast(&rc, 1, MPI_INT, 0, MPI_COMM_WORLD);

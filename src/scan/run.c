@@ -1,6 +1,7 @@
 /* layer 3 (scan): the folder of a run, and its list of shards. */
 #include "src/scan/run.h"
 
+#include "beside.h"
 #include "program.h"
 
 #include <errno.h>
@@ -74,9 +75,9 @@ int run_write(const char *path, struct buf *b)
     struct buf aside = {0};
     int fd, rc;
 
-    buf_printf(&aside, "%s.%ld", path, (long)getpid());
+    beside_name(&aside, path);
     rc = b->err || aside.err ? -ENOMEM : 0;
-    fd = rc ? -1 : open(buf_str(&aside), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    fd = rc ? -1 : beside_hold(buf_str(&aside));
     if (!rc && (fd < 0 || !cli_flush(b, fd)))
         rc = -errno;
     if (fd >= 0 && close(fd) < 0 && rc == 0)
@@ -87,6 +88,25 @@ int run_write(const char *path, struct buf *b)
         unlink(buf_str(&aside));
     buf_free(&aside);
     return rc;
+}
+
+/* Which files of a run: the list, or the digests of one of several parts. */
+struct which {
+    uint64_t part, parts;
+};
+
+static bool is_of(const void *user, const char *name)
+{
+    const struct which *w = user;
+    char *end;
+    unsigned long i = strtoul(name, &end, 10);
+
+    return strcmp(name, "shards") == 0 || (i > 0 && strcmp(end, ".scan") == 0 && (i - 1) % w->parts == w->part - 1);
+}
+
+void run_clean(const char *folder, uint64_t part, uint64_t parts)
+{
+    beside_clean(folder, is_of, &(struct which){part, parts});
 }
 
 static int list_write(const char *folder, struct buf *list)

@@ -31,6 +31,9 @@ int run_open(struct run *r, const char *folder);
 void run_close(struct run *r);
 /* Append the path of the digest of shard `i`, from 0. */
 void run_digest(const char *folder, size_t i, struct buf *path);
+/* Remove what processes that were killed have left of the list, and of the digests of every `parts`th shard, `part`
+ * from 1. */
+void run_clean(const char *folder, uint64_t part, uint64_t parts);
 /* Called before all packets of a run are read, where they may not be there yet: 0, or an exit status after a message.
  * NULL: they are. */
 extern int (*run_complete)(void);

@@ -1,6 +1,7 @@
 /* layer 3 (scan): a shard into its digest. */
 #include "src/scan/scan.h"
 
+#include "beside.h"
 #include "dissect/pkt.h"
 #include "src/conn/addr.h"
 #include "src/scan/first.h"
@@ -234,7 +235,7 @@ int scan_shard(const char *shard, const char *path, const struct scan_opts *o, s
     struct digest_end first;
     int rc;
 
-    buf_printf(&aside, "%s.%ld", path, (long)getpid());
+    beside_name(&aside, path);
     rc = scan_once(shard, buf_str(&aside), o, NULL, end);
     if (rc == 0 && digest_pairs_meet(&end->asked, &end->left_out)) {
         first = *end;

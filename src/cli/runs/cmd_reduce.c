@@ -122,6 +122,7 @@ static int reduce(struct job *job, const struct run *r, const struct digest_end 
 
     h.words = (char *)buf_str(&job->words);
     part_path(r, job->cmd->name, h.k, h.n, &path);
+    part_clean(r, buf_str(&path));
     s.owners = part_owners(h.k, h.n);
     look_at_shards(&s);
     if (is_done(job, buf_str(&path), &h)) {

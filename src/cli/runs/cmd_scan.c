@@ -129,6 +129,7 @@ static int run(struct job *job, char **files, size_t n)
         return cli_error("scan: a file's name must have one to 65535 characters, and no line end");
     if (rc < 0)
         return cli_error("%s: %s", job->run, strerror(-rc));
+    run_clean(job->run, job->part, job->parts);
     status = scan_files(job, files, n);
     if (!job->quiet)
         say_sums(job);

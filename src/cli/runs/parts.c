@@ -1,6 +1,7 @@
 /* layer 4 (tool): parts of a run: files RUN/COMMAND-K-of-N.part. */
 #include "src/cli/runs/parts.h"
 
+#include "beside.h"
 #include "dissect/ib/icrc.h"
 #include "opt.h"
 #include "program.h"
@@ -66,6 +67,16 @@ void part_ends_free(const struct run *r, struct digest_end *ends)
 void part_path(const struct run *r, const char *command, unsigned k, unsigned n, struct buf *path)
 {
     buf_printf(path, "%s/%s-%u-of-%u.part", r->folder, command, k, n);
+}
+
+static bool is_named(const void *user, const char *name)
+{
+    return strcmp(name, user) == 0;
+}
+
+void part_clean(const struct run *r, const char *path)
+{
+    beside_clean(r->folder, is_named, strrchr(path, '/') + 1);
 }
 
 uint64_t part_scans(const struct digest_end *ends, size_t n)

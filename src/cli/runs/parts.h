@@ -39,6 +39,9 @@ void part_ends_free(const struct run *r, struct digest_end *ends);
 /* Append the path of a part. */
 void part_path(const struct run *r, const char *command, unsigned k, unsigned n, struct buf *path);
 
+/* Remove what processes that were killed have left of a part, by its path. */
+void part_clean(const struct run *r, const char *path);
+
 /* What a part is, beside what was found. */
 struct part_head {
     uint64_t scans; /* a hash of the ends of all digests */
