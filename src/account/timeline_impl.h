@@ -22,8 +22,7 @@
 /* A NAK that was not yet answered by a retransmission. */
 struct pending_nak {
     bool open;
-    bool dropped; /* RNR NAK: the response to an earlier READ or atomic was missing, so the requester may have dropped
-                     it */
+    bool dropped; /* the response to an earlier READ or atomic was missing, so the requester may have dropped it */
     uint32_t psn;
     uint32_t ep; /* episode */
     ns_t ts;
@@ -58,7 +57,8 @@ struct open_gap {
     ns_t from;    /* when the packet before was sent */
     ns_t due, to; /* when the packet was due; when it was sent */
     uint32_t len; /* bytes of the packet before */
-    bool ended;   /* a response came just before the packet was sent */
+    bool ended;   /* a response came just before the packet was sent, */
+    bool busy;    /* or while the port was busy until then, and the window had been full */
 };
 #define OPEN_GAPS 8 /* the first ones */
 
@@ -251,7 +251,12 @@ struct direction {
             ns_t from, to;
         } kept[FAR_TIMES];
     } far;
-    uint32_t most;     /* PSNs sent and not acknowledged, at most */
+    uint32_t most; /* PSNs sent and not acknowledged, at most */
+    /* Messages that the requester keeps outstanding, at most: one begins as soon as a response makes room for it. */
+    struct {
+        uint32_t messages;
+        uint32_t times; /* how often one began so; KEEPS_SURE: it is a limit */
+    } keeps;
     ns_t last_request; /* time of the latest request */
     ns_t patient;      /* the longest time that it waited for a response and did not go back: its ACK timer is longer */
     ns_t last_new;     /* time of the latest new one */
@@ -464,6 +469,8 @@ void timeline_response(struct timeline *t, struct direction *d, const struct eve
 void timeline_note_loop(const struct direction *d, ns_t took);
 /* Whether a request counts towards the depth: a READ or atomic. */
 bool timeline_uses_depth(const struct pkt *p);
+/* The messages behind `una` that were begun; 0: not known. */
+uint32_t timeline_messages(struct req_dir *h, uint32_t una);
 /* timeline_stops.c. What is known of a silence before a new request `e` that goes on with a message, before that one
  * counts as the latest of its host. */
 struct stop {

@@ -58,6 +58,12 @@ static ns_t brought_about(const struct direction *d, struct req_dir *h, uint32_t
     return latest;
 }
 
+/* Whether the response to a READ or atomic before NAK `e` is missing: its requester may drop the NAK. */
+static bool may_be_dropped(const struct direction *d, const struct event *e)
+{
+    return d->have_rsp && psn_diff(e->p->bth.psn, d->rsp_next) > 0 && timeline_reads(d, e->h) > 0;
+}
+
 /* A sequence NAK: the requester has sent in vain since the lost packet, so that time becomes loss_nak. */
 static void take_seq_nak(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
@@ -74,7 +80,7 @@ static void take_seq_nak(struct timeline *t, struct direction *d, const struct e
     if (timeline_is_silence(flow, d, brought_about(d, e->h, psn, from, now) - from))
         from = now; /* that copy is too old: another one, sent just before the NAK was due, was lost before the tap */
     ep = episode_new(t, e->flow, TROUBLE_SEQ_NAK, psn, from);
-    d->nak = (struct pending_nak){.open = true, .psn = psn, .ts = now, .ep = ep};
+    d->nak = (struct pending_nak){.open = true, .dropped = may_be_dropped(d, e), .psn = psn, .ts = now, .ep = ep};
     timeline_chain(t, d, ep);
     x = episode_at(t, ep);
     if (!x)
@@ -103,7 +109,7 @@ static void take_rnr(struct timeline *t, struct direction *d, const struct event
     d->rnr.open = true;
     d->rnr.psn = psn;
     d->rnr.ts = now;
-    d->rnr.dropped = d->have_rsp && psn_diff(psn, d->rsp_next) > 0 && timeline_reads(d, e->h) > 0;
+    d->rnr.dropped = may_be_dropped(d, e);
     if (x)
         x->count++;
 }

@@ -264,6 +264,7 @@ ns_t timeline_its_turn(const struct direction *d, ns_t since)
     return its_turn(d, since, INT64_MAX);
 }
 
+#define KEEPS_SURE    2 /* twice the same number of messages is no chance */
 #define RELEASED_SURE 4 /* so many waits in a row that a response ended are no chance */
 
 /* PSNs sent and not acknowledged. */
@@ -311,7 +312,8 @@ static ns_t spacing_behind(const struct direction *d, uint32_t len)
 }
 
 /* Whether a gap before a message is as wide as those between packets within messages: a pacer makes it no narrower,
- * and what is wider is not due to it alone. One that a response ended is as wide only by chance. A packet that the
+ * and what is wider is not due to it alone. One that a response ended is as wide only by chance, and if the response
+ * came while the port was busy, nothing tells whether the pacer would have let the packet go sooner. A packet that the
  * pacer lets go while the port is busy waits for that, and for its turn. */
 static bool is_as_spaced(const struct direction *d, const struct open_gap *g)
 {
@@ -319,7 +321,7 @@ static bool is_as_spaced(const struct direction *d, const struct open_gap *g)
     ns_t own = timeline_frame_takes(d, g->len), usual = g->due - own + spacing;
     ns_t busy = port_is_busy(d, paced), turn = its_turn(d, paced, g->to) + busy;
 
-    if (g->ended && llabs(g->to - paced - busy) > spacing / 32)
+    if (g->busy || (g->ended && llabs(g->to - paced - busy) > spacing / 32))
         return false;
     return g->to - g->from >= spacing / 2 && (g->to <= usual + spacing / 8 || llabs(g->to - turn) <= spacing / 32);
 }
@@ -354,18 +356,28 @@ static void settle_open(struct timeline *t, struct direction *d, const struct ev
     d->cut.n_open = 0;
 }
 
+/* Whether as many messages as its requester keeps outstanding were so until a response came, after which request `e` is
+ * the first. */
+static bool was_full(const struct direction *d, const struct event *e)
+{
+    return d->keeps.times == KEEPS_SURE &&
+           timeline_messages(e->h, psn_add(e->h->una, 0 - d->cut.freed)) >= d->keeps.messages;
+}
+
 /* A wide gap before the first packet of a message: the pacer made it if packets within messages are as far apart, else
  * the program had nothing to send. While that spacing is not known: the pacer, if requests are outstanding and none was
  * acknowledged just now. `own`: time that the frame before takes. */
 static void watch_start(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, ns_t due)
 {
-    ns_t own = timeline_frame_takes(d, d->last_len);
-    bool known = spacing_is_known(d), released = is_released(d, from, now, own + own / 8 + port_is_busy(d, from));
+    ns_t own = timeline_frame_takes(d, d->last_len), busy = port_is_busy(d, from);
+    bool known = spacing_is_known(d), released = is_released(d, from, now, own + own / 8 + busy);
+    bool at_once = d->cut.answers <= 1 && is_released(d, from, now, own / 16 + busy);
     const struct open_gap g = {.from = d->last_new,
                                .due = due,
                                .to = now,
                                .len = d->last_len,
-                               .ended = d->cut.answers <= 1 && is_released(d, from, now, own / 16)};
+                               .ended = at_once && is_released(d, from, now, own / 16),
+                               .busy = at_once && busy && now >= from + busy && was_full(d, e)};
 
     if (released && d->full && timeline_uses_depth(e->p))
         return;
@@ -481,6 +493,22 @@ void timeline_turn(struct timeline *t, struct direction *d, const struct event *
     note_turn(d, e, now);
 }
 
+/* New request `e` begins a message as soon as a response came, at `from`: as often as not with as many messages
+ * outstanding as before, that is as many as its requester keeps outstanding. */
+static void note_limit(struct direction *d, const struct event *e, ns_t from, ns_t now)
+{
+    uint32_t n;
+
+    if (d->keeps.times == KEEPS_SURE || from <= d->last_new || !(e->p->op->flags & OPF_START) ||
+        now - from > timeline_frame_takes(d, d->last_len) / 16 + port_is_busy(d, from))
+        return;
+    n = timeline_messages(e->h, e->h->una) + 1;
+    if (n > d->keeps.messages)
+        d->keeps.times = 0;
+    d->keeps.messages = n > d->keeps.messages ? n : d->keeps.messages;
+    d->keeps.times += n == d->keeps.messages;
+}
+
 void timeline_pace(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, bool held)
 {
     uint32_t len, out = packets_out(e->h);
@@ -494,6 +522,8 @@ void timeline_pace(struct timeline *t, struct direction *d, const struct event *
         watch_spacing(t, d, e, from, now);
     else if (d->last_new && !after_cnp && (!(e->p->op->flags & OPF_START) || timeline_outstanding(d, e->h)))
         note_pace(d, near, len);
+    if (!after_cnp)
+        note_limit(d, e, from, now);
     if (d->pace)
         d->host->pace = d->pace;
     note_turn(d, e, now);

@@ -242,6 +242,14 @@ static bool timer_ran_out(const struct flow *f, const struct direction *d, const
     return silence > (now - since) / 2 && now - since >= TIMER_LEAST && (now - since) / HEEDED_TIMES >= d->usual;
 }
 
+/* Whether the requester dropped the sequence NAK that is open, and goes back for a response that skipped another one
+ * since: that one is the PSN of request `e`. */
+static bool was_passed_over(const struct direction *d, const struct event *e)
+{
+    return d->nak.open && d->nak.dropped && d->stuck.open && d->stuck.ts > d->nak.ts && d->rsp_next == e->p->bth.psn &&
+           d->nak.psn != e->p->bth.psn;
+}
+
 /* A requester acts on a NAK at once: after a silence as long as its ACK timeout only that explains a retransmission. A
  * NAK for another PSN came while an earlier response was missing, and was dropped. */
 static unsigned why_back(struct timeline *t, const struct direction *d, const struct event *e, ns_t now)
@@ -253,6 +261,8 @@ static unsigned why_back(struct timeline *t, const struct direction *d, const st
     bool known = f->params.timeout_known;
     bool obeyed = e->why == BACK_SEQ_NAK && d->nak.open && d->nak.psn == e->p->bth.psn;
 
+    if (e->why == BACK_SEQ_NAK && was_passed_over(d, e))
+        return BACK_IMPLIED;
     if (e->why == BACK_RNR && !d->rnr.open && e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
         return BACK_IMPLIED; /* the RNR wait is over: a response is missing, as no NAK is for this request */
     if (obeyed)

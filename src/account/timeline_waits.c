@@ -98,8 +98,7 @@ static void note_probe(struct direction *d, const struct event *e)
     d->probe.msg = msg;
 }
 
-/* The messages behind `una` that were begun; 0: not known. */
-static uint32_t messages_behind(struct req_dir *h, uint32_t una)
+uint32_t timeline_messages(struct req_dir *h, uint32_t una)
 {
     const struct sent *s = req_dir_sent(h, una);
     const struct read_req *a = s ? NULL : req_dir_read(h, una, 0);
@@ -158,7 +157,7 @@ static void claim_credit(struct timeline *t, struct direction *d, const struct e
  */
 static void note_window(struct direction *d, const struct event *e, ns_t now)
 {
-    uint32_t n = e->h->have_una ? messages_behind(e->h, e->h->una) + 1 : 0;
+    uint32_t n = e->h->have_una ? timeline_messages(e->h, e->h->una) + 1 : 0;
     bool free = e->p->op->flags & OPF_WRITE || (timeline_uses_depth(e->p) && !d->full);
     bool at_once = !d->waits && now - d->last_rsp <= reaction(d);
 
@@ -392,7 +391,7 @@ static void begin_credits(struct direction *d, struct req_dir *h, uint32_t limit
 
     d->have_limit = true;
     d->limit = whole ? 0 : limit;
-    d->window = h->have_una ? messages_behind(h, h->una) : h->msgs;
+    d->window = h->have_una ? timeline_messages(h, h->una) : h->msgs;
     d->probe.on = whole;
     d->probe.psn = h->next;
     d->probe.msg = h->msgs;
@@ -405,7 +404,7 @@ static void note_freed(struct direction *d, const struct event *e, ns_t now)
 
     if (e->h->have_una && psn_diff(e->h->una, una) > 0)
         una = e->h->una;
-    if (!d->freed && messages_behind(e->h, una) < d->window)
+    if (!d->freed && timeline_messages(e->h, una) < d->window)
         d->freed = now;
 }
 

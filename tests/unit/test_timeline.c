@@ -492,3 +492,26 @@ Test(timeline, a_nak_much_sooner_than_a_round_trip_reports_the_copy_before)
     nak_behind_a_late_answer(5 * US);
     cr_expect_geq(account()->states[TIME_LOSS_NAK], 5000 * US);
 }
+
+/* A NAK comes while a READ is sent again, so its requester drops it. It goes back for the response that is missing
+ * next. */
+Test(timeline, a_nak_that_came_while_a_response_was_missing_does_not_explain_a_later_go_back)
+{
+    start();
+    for (unsigned again = 0; again < 2; again++) {
+        talk(&t, 0, again ? 0 : US, mk_read(100, 0, 10));
+        talk(&t, 0, US, mk_atomic(OP_FETCH_ADD, 101, 0));
+        for (unsigned i = 0; i < 3; i++)
+            talk(&t, 0, US, mk(OP_SEND_ONLY, 102 + i, 10)); /* 103 is lost on its way, the first time */
+        if (!again)
+            talk(&t, 1, 60 * US,
+                 mk_aeth(OP_ATOMIC_ACKNOWLEDGE, 101, 0, 0x1f, 2)); /* the response to the READ was lost */
+    }
+    talk(&t, 1, US, mk_ack(103, 0x60, 3));
+    talk(&t, 1, 59 * US, mk_aeth(OP_READ_RESP_ONLY, 100, 10, 0x1f, 3));
+    talk(&t, 1, US, mk_ack(102, 0x1f, 3)); /* and the one to the atomic */
+    talk(&t, 0, 0, mk_atomic(OP_FETCH_ADD, 101, 0));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_LOSS_RETRANSMISSION], 0, "%lld", (long long)r->states[TIME_LOSS_RETRANSMISSION]);
+    cr_expect_gt(r->states[TIME_LOSS_NAK], 0);
+}

@@ -174,3 +174,27 @@ Test(timeline, many_cnps_for_others_do_not_hide_the_first_for_its_queue_pair)
     cr_expect_eq(only_episode()->count, 2);
     cr_expect_eq(only_episode()->nak, first);
 }
+
+/* One message is outstanding at a time. A response comes while the port still sends a packet of another queue pair, and
+ * the next message begins when that is over: by chance as late as the pacer would have let it go. */
+Test(timeline, a_packet_that_waited_for_a_response_and_then_for_the_port_was_not_throttled)
+{
+    start();
+    talk(&t, 0, 0, mk_reth(OP_WRITE_FIRST, 100, 1024, 0, 1, 20 * 1024));
+    for (unsigned i = 1; i < 20; i++)
+        talk(&t, 0, US, mk(i < 19 ? OP_WRITE_MIDDLE : OP_WRITE_LAST, 100 + i, 1024));
+    for (unsigned i = 0; i < 2; i++) {
+        talk(&t, 1, 5 * US, mk_ack(119 + i, 0x1f, 1 + i));
+        talk(&t, 0, 0, mk_reth(OP_WRITE_ONLY, 120 + i, 1024, 0, 1, 1024));
+    }
+    talk_to(&t, 0, 2000, 0x12, mk(OP_SEND_FIRST, 500, 1024));
+    talk_to(&t, 0, 1100, 0x12, mk(OP_SEND_MIDDLE, 501, 1024));
+    talk(&t, 1, 100, mk(OPCODE_CNP, 0, 16));
+    talk(&t, 1, 100, mk_ack(121, 0x1f, 3));
+    talk(&t, 0, 800, mk_reth(OP_WRITE_FIRST, 122, 1024, 0, 1, 20 * 1024));
+    for (unsigned i = 1; i < 4; i++)
+        talk(&t, 0, 4 * US, mk(OP_WRITE_MIDDLE, 122 + i, 1024));
+    ns_t throttled = account()->states[TIME_THROTTLED]; /* 3 us each, but for the first */
+    cr_expect_gt(throttled, 8 * US, "%lld", (long long)throttled);
+    cr_expect_leq(throttled, 9 * US, "%lld", (long long)throttled);
+}
