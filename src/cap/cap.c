@@ -189,6 +189,11 @@ const struct cap_error *cap_error(const struct cap *c)
     return &c->error;
 }
 
+bool cap_was_scanned_so(const struct cap *c)
+{
+    return c->scanned_so;
+}
+
 const struct cap_info *cap_info(struct cap *c)
 {
     c->info.big_endian = c->swap;

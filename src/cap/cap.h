@@ -126,6 +126,10 @@ int cap_next(struct cap *c, struct frame *f);
 /* Why cap_next() failed; err->err is 0 if it did not. */
 const struct cap_error *cap_error(const struct cap *c);
 
+/* Whether that is an error of the file when it was scanned: its digest was read to the end, and says how that of the
+ * file ended (digest.h). */
+bool cap_was_scanned_so(const struct cap *c);
+
 /* Information so far; valid until the next call of cap_next(). */
 const struct cap_info *cap_info(struct cap *c);
 

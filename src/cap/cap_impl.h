@@ -28,6 +28,7 @@ struct cap {
     const uint64_t *owners; /* cap_opts.owners */
     struct cap_info info;
     struct cap_error error; /* error.err is 0 until cap_next() fails */
+    bool scanned_so;        /* cap_was_scanned_so() */
 };
 
 /* Recognise a format by the first bytes: 1 and c->next set; 0: another format; negative errno (see cap_fail()): a bad

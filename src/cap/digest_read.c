@@ -215,6 +215,7 @@ static int digest_next(struct cap *c, struct frame *f)
     if (rc == 0 && r->end.error.err) { /* so ended the reading of the shard */
         r->end.error.file = c->error.file;
         c->error = r->end.error;
+        c->scanned_so = true;
         return c->error.err;
     }
     if (rc <= 0)

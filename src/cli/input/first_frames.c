@@ -20,6 +20,17 @@ bool files_are_regular(const char *const *files, size_t n)
     return true;
 }
 
+/* Whether a file cannot be read here that could be read elsewhere: not one whose scan ended there. */
+static bool is_torn(const struct cap_merge *m)
+{
+    for (size_t i = 0; i < cap_merge_count(m); i++) {
+        const struct cap *c = cap_merge_file(m, i);
+        if (cap_error(c)->err && !cap_was_scanned_so(c))
+            return true;
+    }
+    return false;
+}
+
 /* Read on until the networks have been compared: what is at stake are the first frames of each. */
 static void read_first(struct cap_merge *m, const struct decode_opts *o, const struct joins *j,
                        struct first_frames *first, struct ways *w)
@@ -43,7 +54,7 @@ static void read_first(struct cap_merge *m, const struct decode_opts *o, const s
         longest_note(&first->longest, &p);
         ways_note(w, &p);
     }
-    first->torn = rc < 0;
+    first->torn = rc < 0 && is_torn(m);
     networks_decide(n);
 }
 

@@ -12,7 +12,7 @@ struct first_frames {
     struct longest longest;
     struct networks *networks; /* those of tenants, NULL: there is only one network; networks_free() */
     bool several;              /* there are frames of several taps, or it is not known */
-    bool torn;                 /* not all of these frames could be read */
+    bool torn;                 /* not all of these frames could be read, but for what a scan could not read either */
 };
 #define FIRST_FRAMES 4096 /* that are always read */
 
