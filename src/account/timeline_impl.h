@@ -100,6 +100,13 @@ struct copy {
 };
 #define COPIES 128 /* the latest ones */
 
+/* CNPs to a queue pair: of the latest series, and since when they may have slowed it down. */
+struct cnps {
+    uint32_t frame, n; /* of the series: its first one; how many, 0: there is none */
+    ns_t first, last;  /* times of the first and of the latest of the series */
+    ns_t since;        /* time of the first of those that follow each other within CNP_LASTS */
+};
+
 struct direction {
     struct spans spans; /* first: direction_reset() leaves it as it is */
     /* Of the first request, and of the latest while there are pauses: its class, if it has a VLAN tag, and its DSCP. */
@@ -137,12 +144,10 @@ struct direction {
     } resend;
     /* CNPs to the requester. */
     struct {
-        uint32_t ep, frame; /* of the series: its episode, its first CNP */
-        uint32_t n;         /* in the series */
+        struct cnps got;
+        uint32_t ep; /* episode of the series */
         /* time of the first that went to some queue pair of the requester's host, before its QPN was known; 0: none */
         ns_t guessed;
-        ns_t ts;    /* of the latest; 0: none */
-        ns_t since; /* of the first of those that follow each other within CNP_LASTS */
     } cnp;
     /* The spacing of packets after CNPs, learnt within messages, where packets wait for nothing but the pacer. */
     struct {
@@ -283,8 +288,7 @@ struct host_seen {
 struct early_cnp {
     uint32_t tap, qpn;
     struct conn_addr src, dst;
-    uint32_t frame, n; /* of the latest series: the first of them; how many, 0: the place is free */
-    ns_t ts, last;     /* of the first of those that follow each other within CNP_LASTS, and of the latest */
+    struct cnps got; /* none: the place is free */
 };
 #define EARLY_CNPS   1024       /* queue pairs; further ones take the place of others */
 #define GUESSES_MOST (1u << 24) /* more flows are not looked at: CNPs between hosts with many would take long */

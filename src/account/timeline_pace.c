@@ -11,25 +11,54 @@
 #define CNP_LASTS  (50 * NS_PER_MS) /* so long after a CNP a slow requester may still be slow because of it */
 #define CNP_SERIES (10 * NS_PER_MS) /* CNPs that follow each other within this time are one episode */
 
-/* `n` CNPs of one series, from `frame` on; the latest at `now`. */
-static void note_cnps(struct timeline *t, struct direction *d, ns_t now, uint32_t frame, uint32_t n)
+static struct cnps one_cnp(ns_t now, uint32_t frame)
 {
-    if (!d->cnp.ts || now - d->cnp.ts > CNP_SERIES) {
-        d->cnp.ep = NO_EPISODE;
-        d->cnp.frame = frame;
-        d->cnp.n = 0;
+    return (struct cnps){.frame = frame, .n = 1, .first = now, .last = now, .since = now};
+}
+
+/* `x` may have slowed down the queue pair of `s` as well, and may be earlier: the stamps of a capture need not be in
+ * order, and CNPs to a queue pair may have come before it was known. */
+static void extend_since(struct cnps *s, const struct cnps *x)
+{
+    bool later = !s->n || x->since - s->last > CNP_LASTS, joins = s->since - x->last <= CNP_LASTS;
+
+    if (later || (joins && x->since < s->since))
+        s->since = x->since;
+}
+
+/* Add CNPs `x` to those of `s`; true: a new series begins with them. Those of an earlier series are not counted. */
+static bool add_cnps(struct cnps *s, const struct cnps *x)
+{
+    bool later = !s->n || x->first - s->last > CNP_SERIES;
+
+    extend_since(s, x);
+    if (!later && s->first - x->last > CNP_SERIES)
+        return false;
+    if (later || x->first < s->first) {
+        s->first = x->first;
+        s->frame = x->frame;
     }
-    if (!d->cnp.ts || now - d->cnp.ts > CNP_LASTS)
-        d->cnp.since = now;
-    d->cnp.n += n;
-    if (d->cnp.ep != NO_EPISODE)
-        t->episodes[d->cnp.ep].count += n;
-    d->cnp.ts = now;
+    s->n = x->n + (later ? 0 : s->n);
+    s->last = later || x->last > s->last ? x->last : s->last;
+    return later;
+}
+
+static void note_cnps(struct timeline *t, struct direction *d, const struct cnps *x)
+{
+    struct episode *e;
+
+    if (add_cnps(&d->cnp.got, x))
+        d->cnp.ep = NO_EPISODE;
+    e = episode_at(t, d->cnp.ep);
+    if (!e)
+        return;
+    e->nak = d->cnp.got.frame;
+    e->count = d->cnp.got.n;
 }
 
 /* Until a response passes, the QPN of a requester is not known: a CNP from its responder's host to its own may be for
  * it, and it is if packets follow each other at greater distances from then on. */
-static void guess_cnp(struct timeline *t, const struct early_cnp *x, uint32_t frame)
+static void guess_cnp(struct timeline *t, const struct early_cnp *x, const struct cnps *one)
 {
     struct conn_table *conns = observer_conns(t->observer);
     const struct flow *f;
@@ -43,8 +72,8 @@ static void guess_cnp(struct timeline *t, const struct early_cnp *x, uint32_t fr
         bool may = d && f->peer == FLOW_NONE && f->tap == x->tap && conn_addr_eq(&f->src, &x->dst);
         if (!may || !conn_addr_eq(&f->dst, &x->src))
             continue;
-        note_cnps(t, d, x->last, frame, 1);
-        d->cnp.guessed = d->cnp.guessed ? d->cnp.guessed : x->last;
+        note_cnps(t, d, one);
+        d->cnp.guessed = d->cnp.guessed ? d->cnp.guessed : one->last;
     }
 }
 
@@ -61,31 +90,23 @@ static struct early_cnp *early_place(struct timeline *t, const struct early_cnp 
 
     for (unsigned i = 0; i < EARLY_NEAR; i++) {
         struct early_cnp *y = &t->cnps[((h >> 40) + i) % EARLY_CNPS];
-        if (y->n && is_same(y, x))
+        if (y->got.n && is_same(y, x))
             return y;
-        if (!place || (place->n && (!y->n || y->last < place->last)))
+        if (!place || (place->got.n && (!y->got.n || y->got.last < place->got.last)))
             place = y;
     }
     return place;
 }
 
 /* One to the queue pair of `x`. */
-static struct early_cnp *note_early(struct timeline *t, const struct early_cnp *x, ns_t now, uint32_t frame)
+static void note_early(struct timeline *t, const struct early_cnp *x, const struct cnps *one)
 {
     struct early_cnp *y = early_place(t, x);
 
-    if (!y->n || !is_same(y, x) || now - y->last > CNP_LASTS) {
+    if (!y->got.n || !is_same(y, x))
         *y = *x;
-        y->ts = now;
-    }
-    if (!y->n || now - y->last > CNP_SERIES) {
-        y->frame = frame;
-        y->n = 0;
-    }
-    y->n++;
-    y->last = now;
+    add_cnps(&y->got, one);
     t->have_cnps = true;
-    return y;
 }
 
 void timeline_cnp(struct timeline *t, const struct event *e)
@@ -94,45 +115,32 @@ void timeline_cnp(struct timeline *t, const struct event *e)
     ns_t now = e->p->frame->ts;
     struct direction *d = peer == FLOW_NONE ? NULL : t->dirs[peer];
     struct early_cnp x = {.tap = conn_tap_of(e->p->frame), .qpn = e->p->bth.dqpn};
-    const struct early_cnp *early;
+    struct cnps one = one_cnp(now, frame_u32(e->p));
 
     if (d)
-        note_cnps(t, d, now, frame_u32(e->p), 1);
+        note_cnps(t, d, &one);
     if (d && !d->cnp.guessed)
         return;
     conn_addr_of(e->p, &x.src, &x.dst);
-    early = note_early(t, &x, now, frame_u32(e->p));
+    note_early(t, &x, &one);
     if (!d)
-        guess_cnp(t, early, frame_u32(e->p));
+        guess_cnp(t, &x, &one);
 }
 
 /* The first response shows which CNPs were for this queue pair: those of `x`, which are counted now. Before the first
  * of them nothing had slowed it down. */
-static void settle_guess(struct timeline *t, struct direction *d, const struct early_cnp *x)
+static void settle_guess(struct timeline *t, struct direction *d, const struct cnps *x)
 {
     struct episode *ep = episode_at(t, d->cnp.ep);
 
-    spans_change(&d->spans, d->cnp.guessed, x->n ? x->ts : d->spans.at, 1u << TIME_THROTTLED, TIME_TRANSFER,
+    spans_change(&d->spans, d->cnp.guessed, x->n ? x->since : d->spans.at, 1u << TIME_THROTTLED, TIME_TRANSFER,
                  NO_EPISODE);
     if (ep) {
         ep->count = x->n;
         ep->nak = x->frame;
     }
-    d->cnp.n = x->n;
-    d->cnp.frame = x->frame;
+    d->cnp.got = *x;
     d->cnp.guessed = 0;
-    d->cnp.ts = x->n ? x->last : 0;
-    d->cnp.since = x->ts;
-}
-
-/* The requester of a direction whose CNPs so far were `x` is known. */
-static void take_early(struct timeline *t, struct direction *d, const struct early_cnp *x)
-{
-    bool first = !d->cnp.ts || d->cnp.since > x->ts;
-
-    note_cnps(t, d, x->last, x->frame, x->n);
-    if (first)
-        d->cnp.since = x->ts;
 }
 
 void timeline_early_cnps(struct timeline *t, struct direction *d, const struct event *e)
@@ -143,27 +151,27 @@ void timeline_early_cnps(struct timeline *t, struct direction *d, const struct e
 
     conn_addr_of(e->p, &x.src, &x.dst);
     place = early_place(t, &x);
-    if (place->n && is_same(place, &x) && since - place->last < CNP_LASTS)
-        x = *place;
+    if (place->got.n && is_same(place, &x) && since - place->got.last < CNP_LASTS)
+        x.got = place->got;
     if (d->cnp.guessed)
-        settle_guess(t, d, &x);
-    else if (x.n)
-        take_early(t, d, &x);
+        settle_guess(t, d, &x.got);
+    else if (x.got.n)
+        note_cnps(t, d, &x.got);
 }
 
 /* After CNPs a new request was sent at `to`, later than it was due. Before the first CNP nothing had slowed its
  * requester down. */
 static void claim_throttled(struct timeline *t, struct direction *d, const struct event *e, ns_t due, ns_t to)
 {
-    ns_t from = due > d->cnp.since ? due : d->cnp.since;
+    ns_t from = due > d->cnp.got.since ? due : d->cnp.got.since;
 
     if (from >= to)
         return;
     if (d->cnp.ep == NO_EPISODE) {
         d->cnp.ep = episode_new(t, e->flow, TROUBLE_THROTTLED, e->p->bth.psn, to);
         if (d->cnp.ep != NO_EPISODE) {
-            t->episodes[d->cnp.ep].nak = d->cnp.frame;
-            t->episodes[d->cnp.ep].count = d->cnp.n;
+            t->episodes[d->cnp.ep].nak = d->cnp.got.frame;
+            t->episodes[d->cnp.ep].count = d->cnp.got.n;
         }
     }
     timeline_claim(t, d, from, to, SPANS_GOOD, TIME_THROTTLED, d->cnp.ep);
@@ -336,7 +344,7 @@ static bool is_filled(const struct direction *d, ns_t now, ns_t own, ns_t due)
 /* Whether packets within messages have shown how wide the spacing is now: a CNP makes it wider. */
 static bool spacing_is_known(const struct direction *d)
 {
-    return d->cut.len && (d->cut.gap || d->cut.shown_ts >= d->cnp.ts);
+    return d->cut.len && (d->cut.gap || d->cut.shown_ts >= d->cnp.got.last);
 }
 
 static void keep_open(struct direction *d, const struct open_gap *g)
@@ -513,7 +521,7 @@ void timeline_pace(struct timeline *t, struct direction *d, const struct event *
 {
     uint32_t len, out = packets_out(e->h);
     ns_t near = take_turn(t, d, e, now, &len);
-    bool after_cnp = d->cnp.ts && now - d->cnp.ts < CNP_LASTS;
+    bool after_cnp = d->cnp.got.n && now - d->cnp.got.last < CNP_LASTS;
     bool went_back = d->last_request > d->last_new; /* the gap between the new requests tells nothing */
 
     if (after_cnp && !d->pace) /* the first CNP came before it had shown any: other queue pairs of the host have */

@@ -76,7 +76,7 @@ struct timeline_use timeline_use(const struct timeline *t)
         .episodes = t->n, .ports = t->n_ports, .guesses = t->cnp_guesses, .pauses = t->n_pauses != 0};
 
     for (unsigned i = 0; i < EARLY_CNPS; i++)
-        u.cnps += t->cnps[i].n != 0;
+        u.cnps += t->cnps[i].got.n != 0;
     return u;
 }
 

@@ -498,7 +498,7 @@ void timeline_response(struct timeline *t, struct direction *d, const struct eve
         watch_depth(t, d, e, from, now);
     if (d->have_limit)
         note_freed(d, e, now);
-    if (UNLIKELY(d->cnp.ts))
+    if (UNLIKELY(d->cnp.got.n))
         timeline_note_answer(d, e);
     if (e->p->have & H_AETH && !is_dropped(d, e))
         watch_credits(t, d, e, now);

@@ -198,3 +198,36 @@ Test(timeline, a_packet_that_waited_for_a_response_and_then_for_the_port_was_not
     cr_expect_gt(throttled, 8 * US, "%lld", (long long)throttled);
     cr_expect_leq(throttled, 9 * US, "%lld", (long long)throttled);
 }
+
+/* A CNP comes before the first request, others before the first response, which counts them together: a packet that
+ * comes late more than 50 ms after the first CNP is throttled. */
+Test(timeline, a_cnp_before_the_first_request_does_not_make_later_ones_older)
+{
+    start();
+    uint64_t first = talk(&t, 1, 0, mk(OPCODE_CNP, 0, 16));
+    talk(&t, 0, NS_PER_MS, mk_reth(OP_WRITE_FIRST, 100, 1024, 0, 1, 100 * 1024));
+    for (unsigned i = 1; i < 20; i++)
+        talk(&t, 0, US, mk(OP_WRITE_MIDDLE, 100 + i, 1024));
+    for (unsigned i = 0; i < 6; i++)
+        talk(&t, 1, 8 * NS_PER_MS, mk(OPCODE_CNP, 0, 16));
+    talk(&t, 1, US, mk_ack(119, 0x1f, 0));
+    talk(&t, 0, US, mk(OP_WRITE_MIDDLE, 120, 1024));
+    talk(&t, 0, 2 * NS_PER_MS, mk(OP_WRITE_MIDDLE, 121, 1024));
+    talk(&t, 0, 2 * NS_PER_MS, mk(OP_WRITE_MIDDLE, 122, 1024));
+    cr_expect_gt(account()->states[TIME_THROTTLED], 3900 * US);
+    cr_expect_eq(only_episode()->nak, first);
+    cr_expect_eq(only_episode()->count, 7);
+}
+
+/* The stamp of one CNP is 60 ms older than its frame. */
+Test(timeline, a_cnp_out_of_order_does_not_end_a_series)
+{
+    write_up_to_a_cnp(40);
+    for (unsigned i = 20; i < 30; i++) {
+        ns_t back = i == 25 ? 60 * NS_PER_MS : 0;
+        talk(&t, 1, 2 * US - back, mk(OPCODE_CNP, 0, 16));
+        talk(&t, 0, 2 * US + back, mk(OP_WRITE_MIDDLE, 100 + i, 1024));
+    }
+    cr_expect_gt(account()->states[TIME_THROTTLED], 27 * US); /* 3 us each, less an eighth of the usual gap */
+    cr_expect_eq(only_episode()->count, 10);                  /* the old one is of another series */
+}
