@@ -18,7 +18,8 @@ bool history_begin(struct judge *j, struct jflow *f, uint32_t psn, bool from_sta
         memset(t->payloads, 0, PAYLOAD_BYTES); /* the counts for the notes are kept */
     memset(t->keys, 0, sizeof t->keys);
     t->late.have = t->msn_base.have = false;
-    t->have_syndrome = t->duplicates.have = t->demand.have = t->crossing.told = f->crossing = false;
+    t->have_syndrome = t->duplicates.have = t->demand.have = t->crossing.told = f->crossing = t->ignored = false;
+    t->gap.frame = 0;
     return true;
 }
 

@@ -58,6 +58,10 @@ struct fetch_add {
 struct gap_seen {
     uint32_t psn, frame; /* the PSN that was missing, the frame that showed it; frame 0: none */
     ns_t ts;             /* time of that frame */
+    /* with history.ignored: the frame that brings the PSN at last, the PSNs behind it that came before, the time
+     * between */
+    uint32_t again, behind;
+    ns_t silence;
 };
 /* A failure that a response refutes which is captured shortly behind the request. */
 struct crossing {
@@ -97,6 +101,7 @@ struct history {
     bool have_syndrome;
     uint8_t syndrome;   /* syndrome of the latest plain ACK */
     bool at_responder;  /* with `reordered`: the tap was at the responder */
+    bool ignored;       /* the responder said nothing about `gap`: an error, if its queue pair still works */
     uint64_t reordered; /* requests that arrived out of order and caused no NAK */
 
     /* the latest responses, by PSN modulo RSP_IDS */

@@ -139,7 +139,9 @@ static void note_gap(struct judge *j, const struct judged *a)
     struct gap_seen *g = &a->f->history->gap;
 
     (void)j;
-    if (a->h->service == SVC_UC || a->h->gbn != a->h->next || (g->frame && g->psn == a->h->gbn))
+    if (a->h->service == SVC_UC || a->h->gbn != a->h->next || a->f->history->ignored)
+        return;
+    if (g->frame && g->psn == a->h->gbn)
         return;
     *g = (struct gap_seen){.psn = a->h->gbn, .frame = frame_u32(a->p), .ts = a->p->frame->ts};
 }
@@ -160,26 +162,24 @@ static bool is_answered(const struct req_dir *h, const struct gap_seen *g)
 }
 
 /* The request that was missing. Seen is not delivered: but of several packets behind the gap one will have been. */
-static bool check_gap_answered(struct judge *j, const struct judged *a, struct found *f)
+static void note_gap_closed(struct judge *j, const struct judged *a)
 {
     struct gap_seen *g = &a->f->history->gap;
     const struct req_dir *h = a->h;
     ns_t elapsed = a->p->frame->ts - g->ts;
 
     if (!g->frame || g->psn != a->p->bth.psn)
-        return false;
-    f->frame = g->frame;
-    g->frame = 0;
-    if (elapsed < NAK_COMES_WITHIN || psn_diff(h->next, a->p->bth.psn) < 3 || j->o.profile == PROFILE_NV)
-        return false;
-    if (h->loose || h->vague || j->backwards || is_answered(h, g))
-        return false;
-    f->cause = a->p->frame->number;
-    f->expected = say(j, "sequence NAK %u", g->psn);
-    f->seen = say(j, "nothing for %.3f ms", (double)elapsed / 1e6);
-    f->text = say(j, "PSN %u was missing, and %s behind it came. The requester had to wait for its timer.", g->psn,
-                  count_str((h->next - g->psn - 1) & PSN_MASK, "PSN"));
-    return true;
+        return;
+    a->f->history->ignored = false;
+    if (elapsed < NAK_COMES_WITHIN || psn_diff(h->next, a->p->bth.psn) < 3 || j->o.profile == PROFILE_NV || h->loose ||
+        h->vague || j->backwards || is_answered(h, g)) {
+        g->frame = 0;
+        return;
+    }
+    a->f->history->ignored = true;
+    g->again = frame_u32(a->p);
+    g->behind = (h->next - g->psn - 1) & PSN_MASK;
+    g->silence = elapsed;
 }
 
 /* --- Retransmissions that differ -------------------------------------------------------------- */
@@ -282,7 +282,7 @@ static const struct judge_check checks[] = {
     {AS(AGAIN), RULE_SEQ_13, check_payload},               /* retransmissions: payload */
     {AS(AGAIN), RULE_SEQ_11, check_args},                  /* retransmissions: immediate, keys, operands */
     {AS(GAP), .takes = note_gap},                          /* a gap that the responder has to answer */
-    {AS(LATE), RULE_NAK_10, check_gap_answered},           /* and whether it did */
+    {AS(LATE), .takes = note_gap_closed},                  /* and whether it did */
     {AS_ANY, .takes = history_request},                    /* invalidated R_Keys, order, duplicates (history.c) */
 };
 /* The check of a request that may begin a new connection; before the state of the old one is reset. */

@@ -51,6 +51,23 @@ static bool check_ack_wait(struct judge *j, const struct judged *a, struct found
     return true;
 }
 
+/* The first response since a gap was closed that the responder had said nothing about: its queue pair works. One in the
+ * error state, as after retries of its own requests, says nothing at all. */
+static bool check_gap_ignored(struct judge *j, const struct judged *a, struct found *f)
+{
+    struct gap_seen *g = &a->f->history->gap;
+
+    a->f->history->ignored = false;
+    f->frame = g->frame;
+    f->cause = g->again;
+    f->expected = say(j, "sequence NAK %u", g->psn);
+    f->seen = say(j, "nothing for %.3f ms", (double)g->silence / 1e6);
+    f->text = say(j, "PSN %u was missing, and %s behind it came. The requester had to wait for its timer.", g->psn,
+                  count_str(g->behind, "PSN"));
+    g->frame = 0;
+    return true;
+}
+
 /* True if READ or atomic `k` is a valid request; `before`: the packet of the PSN before it, NULL: not known. */
 static bool is_valid_read(const struct read_req *k, const struct sent *before)
 {
@@ -166,6 +183,7 @@ enum {
     BAD_ICRC = 1u << 12, /* a request before it had a wrong ICRC */
     CLOSED = 1u << 13,   /* its sender has closed or refused the connection */
     ANOTHER = 1u << 14,  /* another connection of the same queue pairs may have begun */
+    IGNORED = 1u << 15,  /* the first one since a gap that nothing was said about */
 };
 
 /* The checks of a response, in the order of their findings, for responses of one of `kinds`; they run before the
@@ -176,6 +194,7 @@ static const struct judge_check checks[] = {
     {ANOTHER, .takes = judge_another_answered},   /* does its MSN show which connection it belongs to? (begin.c) */
     {BEFORE_CAPTURE, RULE_NONE, check_of_before}, /* does it come behind one to a request in the capture? */
     {AWAITED, RULE_ACK_04, check_ack_wait},       /* was the ACK later than the ACK timeout? */
+    {IGNORED, RULE_NAK_10, check_gap_ignored},    /* was the responder silent about a gap, and able to speak? */
     {EARLY, .takes = pending_early},              /* its request may be captured out of order (pending.c) */
     {EARLY, .takes = msn_early},                  /* or it was sent before the capture (msn.c) */
     {GAP, .takes = pending_gap_acked},            /* does it cover a PSN that never came? (pending.c) */
@@ -225,6 +244,7 @@ static unsigned kinds_of(const struct judge *j, const struct judged *a, bool cop
     bool early = psn_diff(p->bth.psn, a->h->next) >= (expects_psn(p) ? 1 : 0);
     unsigned kinds = kinds_by_flow(a) | (a->f->ack_wait.frame ? AWAITED : 0);
 
+    kinds |= UNLIKELY(a->f->history->ignored) ? IGNORED : 0;
     kinds |= UNLIKELY(j->flows[a->own].closed.frame) ? CLOSED : 0;
     kinds |= UNLIKELY(a->f->another.is == ANOTHER_MAYBE || a->f->another.leapt) ? ANOTHER : 0;
     if (UNLIKELY(early && reliable))
