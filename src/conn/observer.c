@@ -98,6 +98,20 @@ static const struct sent *request_at(struct req_dir *h, uint32_t psn)
 
 #define SAYS_MIGRATED (1u << 6) /* MigReq in sent.flags */
 
+/* Whether request `p` with the next PSN continues those of `h`, of which `last` is the latest. It does not if a message
+ * would begin within another one, or go on behind its end; that is uncertain if the READ before takes more PSNs, or if
+ * `last` was sent again and is not acknowledged: then it is what the requester tries along the other path. */
+static enum goes_on goes_on_with_next(const struct req_dir *h, const struct sent *last, const struct pkt *p)
+{
+    bool ended = opcode_table[last->opcode].flags & OPF_END, begins = p->op->flags & OPF_START;
+
+    if (ended != begins)
+        return GOES_NOT_ON;
+    if (h->loose || (last->copies > 1 && !(h->have_una && psn_diff(h->una, last->psn) > 0)))
+        return MAY_GO_ON;
+    return GOES_ON;
+}
+
 /* Whether request `p`, with MigReq set, continues the requests of `flow`, which had it clear: it has the next PSN, or
  * retransmits a request. That one may have been acknowledged: the ACK may have been lost on the failed path. */
 static enum goes_on goes_on(void *user, uint32_t flow, const struct pkt *p)
@@ -109,7 +123,7 @@ static enum goes_on goes_on(void *user, uint32_t flow, const struct pkt *p)
     if (!last || last->flags & SAYS_MIGRATED || last->opcode >> 5 != p->bth.opcode >> 5)
         return GOES_NOT_ON;
     if (p->bth.psn == h->next)
-        return GOES_ON;
+        return goes_on_with_next(h, last, p);
     same = request_at(h, p->bth.psn);
     if (!same)
         return psn_in(p->bth.psn, h->start, (h->next - h->start) & PSN_MASK) ? MAY_GO_ON : GOES_NOT_ON;
