@@ -97,19 +97,20 @@ static bool another_may_be_meant(const struct judge *j, uint32_t flow)
     return false;
 }
 
-/* True if a pairing by PSN agreement may be wrong: no response fitted yet, CM was captured in part, the connection is
- * older than the capture, another queue pair between the same addresses is at similar PSNs, or there are responses of
- * either end to another one whose requests were not captured. */
+/* True if a pairing by PSN agreement may be wrong: no response fitted yet, one contradicted it, CM was captured in
+ * part, the connection is older than the capture, another queue pair between the same addresses is at similar PSNs, or
+ * there are responses of either end to another one whose requests were not captured. */
 static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
 {
     const struct flow *f = &j->flow[flow];
     const struct req_dir *h = j->flows[flow].dir;
+    bool proof_needed = h && (h->began != BEGAN_SEEN || j->flows[flow].misfit);
     uint64_t fit;
 
     if (f->paired_by != PAIR_PSN || !h)
         return false;
     fit = h->rsp_packets > j->flows[flow].unproved_rsp ? h->rsp_packets - j->flows[flow].unproved_rsp : 0;
-    if (fit < (h->began != BEGAN_SEEN ? PAIRING_PROVED : j->o.complete && !j->incomplete ? 1 : 3))
+    if (fit < (proof_needed ? PAIRING_PROVED : j->o.complete && !j->incomplete ? 1 : 3))
         return true; /* the only matching response may be the one that is judged */
     if (fit < PAIRING_PROVED && j->have_cm)
         return true; /* CM messages were captured, but not of this connection, which is older */
@@ -276,6 +277,13 @@ static bool rests_on_side(const struct judge *j, const struct found *f, const st
            (needs & N_RSP && f->flow != FLOW_NONE && judge_tap_at_responder(j, f->flow, p));
 }
 
+/* A response contradicts the requests of `f`, with which it was paired by PSN: later ones have to prove the pairing. */
+static void speaks_against_pairing(struct jflow *f)
+{
+    f->unproved_rsp = f->dir->rsp_packets + 1;
+    f->misfit = true;
+}
+
 static void add_finding(struct judge *j, const struct pkt *p, struct found f)
 {
     struct verdict v = verdict_fail(f.rule, NULL, 0, 0);
@@ -298,7 +306,7 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
         doubtful = have & (N_RSP | N_TAP_REQ | N_TAP_RSP);
         have &= ~doubtful;
         if (p && p->op->flags & OPF_RESPONSE && !(rule_table[f.rule].traits & T_MSN))
-            j->flows[f.flow].unproved_rsp = j->flows[f.flow].dir->rsp_packets + 1;
+            speaks_against_pairing(&j->flows[f.flow]);
     }
     skew = needs_of_skew(j, &f);
     f.needs |= needs_of_another(j, &f) | skew;
