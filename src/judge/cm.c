@@ -100,6 +100,8 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
     v = cm_retry_check(&o->m, c->m, o->copies, max_retries, c->from_active ? req->remote_timeout : req->local_timeout,
                        gap + tolerance);
     o->ts = c->p->frame->ts;
+    if (c->m->cut < o->m.cut)
+        o->m = *c->m;
     if (verdict_ok(v))
         return;
     f = cm_found_of(j, c->m, v, o->frame);
