@@ -37,7 +37,7 @@ int tap_open(struct tap_set *s, const char *path, uint16_t linktype, const struc
     t->opts = *opts;
     prng_seed(&t->prng, opts->seed);
     t->iface = (struct cap_iface){.linktype = wo.linktype, .tsresol = 9, .snaplen = opts->snaplen};
-    t->iface.name = (char *)(uintptr_t)tap_place_str(s->place);
+    t->iface.name = s->name ? s->name : (char *)(uintptr_t)tap_place_str(s->place);
     while (*end)
         end = &(*end)->next;
     *end = t;

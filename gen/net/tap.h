@@ -42,6 +42,7 @@ struct tap {
 struct tap_set {
     struct tap *first;
     uint8_t place; /* enum tap_place */
+    char *name;    /* of the interface in its files; NULL: that of the place */
     /* Called for every frame; may be NULL. */
     void (*frame)(void *user, const uint8_t *data, uint32_t len, ns_t now);
     void *user;

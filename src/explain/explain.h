@@ -41,6 +41,7 @@ struct fact {
     uint64_t address;        /* virtual address; MAC address, in the lower 48 bits */
     ns_t time, time2, time3; /* lengths of time */
     struct conn_addr end;    /* a third address; all zero: none */
+    const char *iface;       /* name of an interface, kept by the explainer; NULL: none */
     uint32_t tap;            /* conn_tap_of() plus 1 of another tap; 0: none */
     uint32_t lost, instead, nak, again, answer, other;
 };

@@ -39,6 +39,7 @@ enum form {
     FORM_NAK,     /* NAK code */
     FORM_ICMP,    /* type << 8 | code; ICMPv6: with 0x8000 */
     FORM_PAUSE,   /* opcode of MAC control */
+    FORM_NAME,    /* a text; NULL is 0 */
 };
 
 #define OF_FACT(name, form, member)                                                                                    \
@@ -92,6 +93,7 @@ static const struct name {
     OF_FACT("icmp", FORM_ICMP, op),
     OF_FACT("pause", FORM_PAUSE, n),
     OF_FACT("end", FORM_ADDRESS, end),
+    OF_FACT("iface", FORM_NAME, iface),
     OF_INCIDENT("src", FORM_ADDRESS, src),
     OF_INCIDENT("dst", FORM_ADDRESS, dst),
     OF_INCIDENT("qpn", FORM_HEX, qpn),
@@ -305,6 +307,10 @@ static bool put_name(struct buf *b, const struct incident *i, const struct fact 
     n = explain_value(at, name->size);
     if (asks || denies)
         return asks == (n != 0);
+    if (n && name->form == FORM_NAME) {
+        buf_printable(b, f->iface, strlen(f->iface));
+        return true;
+    }
     if (n || name->form != FORM_TAP)
         put_value(b, i, name->form, n, colon ? colon + 1 : end, colon ? (size_t)(end - colon - 1) : 0);
     return n != 0;

@@ -46,6 +46,18 @@ static int make_topology(const struct sim_job *job, struct topology *t)
 
 /* --- Files ------------------------------------------------------------------------------------ */
 
+/* The name of a port, to be freed; NULL: no memory. */
+static char *port_name(const struct fabric *f, const struct fabric_port *p)
+{
+    struct buf b = {0};
+    char *name;
+
+    fabric_port_name(&b, f, p);
+    name = strdup(buf_str(&b));
+    buf_free(&b);
+    return name;
+}
+
 /* Open the captures; files of one port share a tap. 0 or the exit status. */
 static int open_taps(struct sim_job *job, struct fabric *f, struct tap_set *sets, struct fabric_port **at)
 {
@@ -64,6 +76,8 @@ static int open_taps(struct sim_job *job, struct fabric *f, struct tap_set *sets
         while (at[k] && at[k] != p)
             k++;
         at[k] = p;
+        if (!sets[k].name)
+            sets[k].name = port_name(f, p);
         o.seed = job->sim.seed * 131 + i;
         if (tap_open(&sets[k], file->path, LINK_ETHERNET, &o, &e) < 0)
             return sim_cap_failed(&e);
@@ -77,9 +91,11 @@ static int close_taps(struct tap_set *sets)
     struct cap_error e;
     int status = 0;
 
-    for (unsigned i = 0; i < SIM_FILES_MAX; i++)
+    for (unsigned i = 0; i < SIM_FILES_MAX; i++) {
         if (tap_close(&sets[i], &e) < 0)
             status = sim_cap_failed(&e);
+        free(sets[i].name);
+    }
     return status;
 }
 

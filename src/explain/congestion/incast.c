@@ -5,9 +5,11 @@
 
 #include <stdlib.h>
 
-static struct incast *incast_of(struct explainer *x, uint32_t tap, const struct conn_addr *dst)
+static struct incast *incast_of(struct explainer *x, const struct frame *f, const struct conn_addr *dst)
 {
     struct congestion *c = congestion_of(x);
+    uint32_t tap = conn_tap_of(f);
+    struct incast *new;
 
     if (!c || (!c->incasts && !(c->incasts = calloc(INCASTS, sizeof *c->incasts))))
         return NULL;
@@ -16,8 +18,11 @@ static struct incast *incast_of(struct explainer *x, uint32_t tap, const struct 
             return &c->incasts[i];
     if (c->n_incasts == INCASTS)
         return NULL;
-    c->incasts[c->n_incasts] = (struct incast){.tap = tap, .dst = *dst};
-    return &c->incasts[c->n_incasts++];
+    new = &c->incasts[c->n_incasts++];
+    *new = (struct incast){.tap = tap, .dst = *dst};
+    if (f->iface_name && strlen(f->iface_name) < sizeof new->iface)
+        strcpy(new->iface, f->iface_name);
+    return new;
 }
 
 /* The sender; where there is no room, in place of the one that was marked longest ago. */
@@ -59,7 +64,7 @@ void explain_mark(struct explainer *x, const struct pkt *p)
     uint32_t n = 0;
 
     conn_addr_of(p, &src, &dst);
-    if (!(c = incast_of(x, conn_tap_of(p->frame), &dst)))
+    if (!(c = incast_of(x, p->frame, &dst)))
         return;
     s = sender_of(c, &src);
     s->latest = now;
@@ -144,11 +149,13 @@ void explain_incasts(struct explainer *x)
         if (!st)
             continue;
         st->dst = c->dst;
-        incident_is(st, w->reads == w->marks
-                            ? SAY(INCAST_READ, .n = n, .m = w->marks, .time = w->last - w->from,
-                                  .k = (uint32_t)c->all_marks - w->marks, .code = (uint8_t)min_u32(c->times - 1, 255))
-                            : SAY(INCAST, .n = n, .m = w->marks, .time = w->last - w->from,
-                                  .k = (uint32_t)c->all_marks - w->marks, .code = (uint8_t)min_u32(c->times - 1, 255)));
+        incident_is(st, &(struct fact){.sentence = w->reads == w->marks ? SENTENCE_INCAST_READ : SENTENCE_INCAST,
+                                       .n = n,
+                                       .m = w->marks,
+                                       .time = w->last - w->from,
+                                       .k = (uint32_t)c->all_marks - w->marks,
+                                       .code = (uint8_t)min_u32(c->times - 1, 255),
+                                       .iface = c->iface[0] ? c->iface : NULL});
         if (slowed)
             incident_add(st, SAY(INCAST_SLOWED, .n = slowed));
         tell_senders(st, w);

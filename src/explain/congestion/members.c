@@ -10,6 +10,7 @@ enum member_form {
     AS_ADDRESS, /* of a host */
     AS_TAP,     /* named as that of the incident */
     AS_CLASSES, /* priorities, a mask: an array */
+    AS_NAME,    /* of an interface */
 };
 
 struct member {
@@ -29,7 +30,7 @@ struct member {
 #define INCAST_OF(sentence)                                                                                            \
     MEMBER(sentence, NULL, "sender_count", AS_NUMBER, n), MEMBER(sentence, NULL, "marks", AS_NUMBER, m),               \
         MEMBER(sentence, NULL, "marked_ns", AS_NUMBER, time), MEMBER(sentence, NULL, "more_marks", AS_NUMBER, k),      \
-        MEMBER(sentence, NULL, "more_times", AS_NUMBER, code)
+        MEMBER(sentence, NULL, "more_times", AS_NUMBER, code), MEMBER(sentence, NULL, "interface", AS_NAME, iface)
 
 /* Members of one sentence follow each other. A value that is 0 is left out. */
 static const struct member members[] = {
@@ -153,6 +154,9 @@ static void put_member(struct buf *b, const struct member *m, const struct fact 
         break;
     case AS_TAP:
         conn_tap_put(&text, files, f->tap - 1);
+        break;
+    case AS_NAME:
+        buf_puts(&text, f->iface);
         break;
     case AS_ADDRESS:
         conn_addr_put(&text, &f->end);
