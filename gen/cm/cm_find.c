@@ -67,7 +67,7 @@ void agent_settle(struct cm_agent *a, struct agent_conn *c)
     find_by(a, c, BY_QP, (uint32_t)c->qp, c->qp >= 0);
     if (when == NS_NEVER)
         timer_stop(&a->timers, &c->timer);
-    else if (!c->timer.pos || c->timer.when != when)
+    else if (!c->timer.place || c->timer.when != when)
         timer_set(&a->timers, &c->timer, when);
 }
 

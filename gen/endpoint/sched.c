@@ -129,7 +129,7 @@ void ep_timer_remove(struct ep_qp *q)
 
 void ep_timer(struct ep_qp *q, ns_t when)
 {
-    if (when == NS_NEVER || (q->timer.pos && q->timer.when <= when))
+    if (when == NS_NEVER || (q->timer.place && q->timer.when <= when))
         return;
     timer_set(&q->ep->timers, &q->timer, when);
 }

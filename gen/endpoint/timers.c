@@ -1,64 +1,78 @@
 /* layer 3 (endpoint): timers: a heap of running timers. */
 #include "gen/endpoint/timers.h"
 
-static void put(struct timer_slot *heap, uint32_t i, struct timer_slot x)
+/* Places are counted in bytes: a child's is a sum, not a product; two thirds of the instructions are left of what
+ * indices take. */
+static struct timer_slot *slot_at(const struct timers *t, size_t place)
 {
-    heap[i] = x;
-    x.timer->pos = i;
+    return (struct timer_slot *)(void *)((char *)t->heap + place);
 }
 
-static void up(struct timers *t, struct timer_slot x, uint32_t i)
+static void put(struct timers *t, size_t place, struct timer_slot x)
 {
-    for (; i > 1 && t->heap[i / 2].when > x.when; i /= 2)
-        put(t->heap, i, t->heap[i / 2]);
-    put(t->heap, i, x);
+    *slot_at(t, place) = x;
+    x.timer->place = place;
+}
+
+static size_t parent_of(size_t place)
+{
+    return place / 2 & -sizeof(struct timer_slot);
+}
+
+static void up(struct timers *t, struct timer_slot x, size_t place)
+{
+    size_t parent;
+
+    for (; (parent = parent_of(place)) && slot_at(t, parent)->when > x.when; place = parent)
+        put(t, place, *slot_at(t, parent));
+    put(t, place, x);
 }
 
 /* The earlier of two children is chosen without a branch, which would be mispredicted every other time. */
-static void down(struct timers *t, struct timer_slot x, uint32_t i)
+static void down(struct timers *t, struct timer_slot x, size_t place)
 {
-    struct timer_slot *heap = t->heap;
-    uint32_t n = t->n, child;
+    size_t last = t->n * sizeof x, child;
 
-    while ((child = 2 * i) < n) {
-        child += heap[child + 1].when < heap[child].when;
-        if (heap[child].when >= x.when) {
-            put(heap, i, x);
+    while ((child = 2 * place) < last) {
+        const struct timer_slot *both = slot_at(t, child);
+        child += (size_t)(both[1].when < both[0].when) * sizeof x;
+        if (slot_at(t, child)->when >= x.when) {
+            put(t, place, x);
             return;
         }
-        put(heap, i, heap[child]);
-        i = child;
+        put(t, place, *slot_at(t, child));
+        place = child;
     }
-    if (child == n && heap[child].when < x.when) {
-        put(heap, i, heap[child]);
-        i = child;
+    if (child == last && slot_at(t, child)->when < x.when) {
+        put(t, place, *slot_at(t, child));
+        place = child;
     }
-    put(heap, i, x);
+    put(t, place, x);
 }
 
 void timer_set(struct timers *t, struct timer *x, ns_t when)
 {
-    bool later = x->pos && when > x->when;
+    bool later = x->place && when > x->when;
     struct timer_slot slot = {when, x};
 
     x->when = when;
     if (later)
-        down(t, slot, x->pos);
+        down(t, slot, x->place);
     else
-        up(t, slot, x->pos ? x->pos : ++t->n);
+        up(t, slot, x->place ? x->place : ++t->n * sizeof slot);
 }
 
 void timer_stop(struct timers *t, struct timer *x)
 {
-    uint32_t i = x->pos;
+    size_t place = x->place;
     struct timer_slot last;
 
-    if (!i)
+    if (!place)
         return;
-    x->pos = 0;
+    x->place = 0;
     last = t->heap[t->n--];
     if (last.timer == x)
         return;
-    up(t, last, i);
-    down(t, last, last.timer->pos);
+    up(t, last, place);
+    down(t, last, last.timer->place);
 }

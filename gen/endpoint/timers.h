@@ -9,7 +9,7 @@
 /* A timer, a member of the object that it belongs to. All zero: not running. */
 struct timer {
     ns_t when;
-    uint32_t pos; /* in the heap, from 1; 0: not running */
+    size_t place; /* bytes from the start of the heap to its slot; 0: not running */
 };
 
 /* A running timer in the heap, with its time beside it: to compare two, no timer is read. */

@@ -18,6 +18,29 @@ static uint8_t size_for(uint32_t len)
     return size;
 }
 
+/* A further frame with memory of this size; NULL: no memory. */
+static struct fab_frame *frame_further(struct fabric *f, uint8_t size)
+{
+    struct fab_frames *more;
+    struct fab_frame *m;
+
+    if (!f->unused) {
+        more = aligned_alloc(_Alignof(struct fab_frames), sizeof *more);
+        if (!more)
+            return NULL;
+        memset(more, 0, sizeof *more);
+        more->next = f->frames;
+        f->frames = more;
+        f->unused = ARRAY_LEN(more->frame);
+    }
+    m = &f->frames->frame[f->unused - 1];
+    m->data = malloc(frame_sizes[size]);
+    if (!m->data)
+        return NULL;
+    f->unused--;
+    return m;
+}
+
 /* An empty frame with memory of this size; NULL: no memory. */
 static struct fab_frame *frame_empty(struct fabric *f, uint8_t size)
 {
@@ -25,9 +48,9 @@ static struct fab_frame *frame_empty(struct fabric *f, uint8_t size)
 
     if (m)
         f->spare[size] = m->next;
-    else if (!(m = malloc(sizeof *m + frame_sizes[size])))
+    else if (!(m = frame_further(f, size)))
         return NULL;
-    *m = (struct fab_frame){.size = size};
+    *m = (struct fab_frame){.data = m->data, .size = size};
     return m;
 }
 
@@ -157,10 +180,16 @@ static struct fabric_port *port_of_host(const struct fabric *f, unsigned host)
     return f->node[f->host[host]].port;
 }
 
+static bool is_pause(const struct fab_frame *m)
+{
+    return m->len >= ETH_LEN + MACC_PAUSE_LEN && load_be16(m->data + 12) == ETHERTYPE_MACC;
+}
+
 static struct fab_frame *addressed(const struct fabric *f, struct fab_frame *m)
 {
     if (!m)
         return NULL;
+    m->pause = is_pause(m);
     m->to = host_of(f, m->data, m->len);
     m->class = frame_class(m->data, m->len);
     m->hash = flow_hash(m->data, m->len);
@@ -245,11 +274,6 @@ uint64_t fabric_host_rate(const struct fabric *f, unsigned h)
 
 /* --- Time ------------------------------------------------------------------------------------- */
 
-static bool is_pause(const struct fab_frame *m)
-{
-    return m->len >= ETH_LEN + MACC_PAUSE_LEN && load_be16(m->data + 12) == ETHERTYPE_MACC;
-}
-
 /* The first frame on the link of `p` arrives. */
 static void arrived(struct fabric_port *p, ns_t now)
 {
@@ -261,7 +285,8 @@ static void arrived(struct fabric_port *p, ns_t now)
     p->link = m->next;
     if (p->link) {
         timer_set(&f->timers, &p->arrive, p->link->due);
-        __builtin_prefetch(p->link->next); /* its time is read next */
+        if (p->link->next)
+            __builtin_prefetch(p->link->next); /* its time is read next */
     } else {
         timer_stop(&f->timers, &p->arrive);
     }
@@ -272,13 +297,13 @@ static void arrived(struct fabric_port *p, ns_t now)
     }
     to->n.received++;
     port_show(to, m, true, now);
-    if (UNLIKELY(is_pause(m)))
+    if (UNLIKELY(m->pause))
         pfc_take(to, m, now);
     if (UNLIKELY(f->watch) && !n->sw && m->serial)
         f->watch->arrived(f->watch->user, m->serial, n->host, now);
     if (!n->sw)
         f->user.deliver(f->user.user, n->host, m->data, m->len, now);
-    if (n->sw && !is_pause(m))
+    if (n->sw && !m->pause)
         switch_take(to, m, now);
     else
         frame_free(f, m);
@@ -492,12 +517,16 @@ struct fabric *fabric_new(const struct topology *t, const struct fabric_user *us
     return NULL;
 }
 
-static void frames_free(struct fab_frame *m)
+static void frames_free(struct fabric *f)
 {
-    while (m) {
-        struct fab_frame *next = m->next;
-        free(m);
-        m = next;
+    struct fab_frames *all = f->frames;
+
+    while (all) {
+        struct fab_frames *next = all->next;
+        for (size_t i = 0; i < ARRAY_LEN(all->frame); i++)
+            free(all->frame[i].data);
+        free(all);
+        all = next;
     }
 }
 
@@ -505,21 +534,13 @@ void fabric_free(struct fabric *f)
 {
     if (!f)
         return;
-    for (uint32_t i = 0; f->port && i < f->n_ports; i++) {
-        frames_free(f->port[i].link);
-        frames_free(f->port[i].urgent);
-        for (unsigned c = 0; c < TOPO_CLASSES; c++)
-            frames_free(f->port[i].q[c].head);
-    }
     for (uint32_t i = 0; i < f->n_nodes; i++)
         if (f->node[i].sw) {
             free(f->node[i].sw->route);
             free(f->node[i].sw->hop);
             free(f->node[i].sw);
         }
-    for (unsigned i = 0; i < FRAME_SIZES; i++)
-        frames_free(f->spare[i]);
-    free(f->draft);
+    frames_free(f);
     free(f->node);
     free(f->host);
     free(f->port);

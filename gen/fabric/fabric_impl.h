@@ -12,9 +12,11 @@
 
 #define FRAME_SIZES 5 /* sizes of memory for frames */
 
-/* A frame on its way. */
+/* A frame on its way. Each has a line of the cache of its own, all of them lie together: a switch reads nothing else of
+ * most frames. */
 struct fab_frame {
-    struct fab_frame *next;
+    _Alignas(CACHE_LINE) struct fab_frame *next;
+    uint8_t *data;   /* from the Ethernet header on */
     ns_t due;        /* on a link: when it arrives */
     uint64_t hash;   /* of its flow */
     uint64_t serial; /* of those that hosts send; 0: it is a switch's own */
@@ -23,7 +25,13 @@ struct fab_frame {
     uint16_t in;     /* in a queue: number of the port by which it came into the switch */
     uint8_t class;   /* 0 to 7 */
     uint8_t size;    /* which of frame_sizes */
-    uint8_t data[];  /* from the Ethernet header on */
+    bool pause;      /* it is a pause frame */
+};
+
+/* Frames, those in use and spare ones. */
+struct fab_frames {
+    struct fab_frames *next;
+    struct fab_frame frame[64];
 };
 
 struct fab_queue {
@@ -108,6 +116,8 @@ struct fabric {
     struct timer reroute; /* when routes change next */
     struct timer storm;   /* when a host pauses its switch without a reason, or ends that */
     struct prng prng;
+    struct fab_frames *frames; /* all */
+    unsigned unused;           /* of the first of these, those that never had data: its first ones */
     struct fab_frame *spare[FRAME_SIZES];
     struct fab_frame *draft;          /* see fabric_draft() */
     struct fair *fair;                /* all congestion points; NULL: switches tell no fair rates */
@@ -174,7 +184,7 @@ static inline void tell_wake(const struct fabric_port *p, ns_t now)
 {
     struct fab_switch *s = switch_at(p);
 
-    if (UNLIKELY(p->fair != NULL) && !s->tell.pos)
+    if (UNLIKELY(p->fair != NULL) && !s->tell.place)
         timer_set(&p->f->timers, &s->tell, now + s->tell_period);
 }
 /* Their period has ended. */

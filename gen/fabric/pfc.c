@@ -31,6 +31,7 @@ static void tell(struct fabric_port *p, unsigned class, unsigned quanta, ns_t no
     m = frame_new(p->f, data, sizeof data);
     if (!m)
         return;
+    m->pause = true;
     if (quanta)
         p->n.pauses_sent++;
     else
@@ -59,7 +60,7 @@ static void pause_neighbour(struct fabric_port *p, unsigned class, ns_t now)
 
     g->pausing = true;
     g->refresh = now + refresh_time(p);
-    if (!s->watch.pos || s->watch.when > g->refresh)
+    if (!s->watch.place || s->watch.when > g->refresh)
         timer_set(&p->f->timers, &s->watch, g->refresh);
     tell(p, class, s->c.quanta, now);
 }

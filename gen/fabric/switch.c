@@ -105,9 +105,10 @@ static struct fab_frame *queue_get(struct fabric_port *p, unsigned class, ns_t n
     struct fab_frame *m = q->head;
 
     q->head = m->next;
-    if (!q->head)
+    if (q->head)
+        __builtin_prefetch(q->head); /* it may have waited long */
+    else
         p->waiting &= (uint8_t) ~(1u << class);
-    __builtin_prefetch(q->head); /* it may have waited long */
     q->bytes -= room_of(m);
     release(&p->f->node[p->node], m, now);
     return m;

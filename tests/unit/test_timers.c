@@ -12,7 +12,7 @@ static ns_t earliest(const struct timer *x, unsigned n)
     ns_t best = NS_NEVER;
 
     for (unsigned i = 0; i < n; i++)
-        if (x[i].pos && x[i].when < best)
+        if (x[i].place && x[i].when < best)
             best = x[i].when;
     return best;
 }
@@ -28,14 +28,14 @@ Test(timers, the_first_is_the_earliest_of_those_that_run)
     prng_seed(&r, 1);
     for (unsigned i = 0; i < 20000; i++) {
         struct timer *one = &x[prng_below(&r, N)];
-        bool ran = one->pos != 0, stop = prng_below(&r, 3) == 0;
+        bool ran = one->place != 0, stop = prng_below(&r, 3) == 0;
         if (stop)
             timer_stop(&t, one);
         else
             timer_set(&t, one, prng_below(&r, 1000));
         running += !stop - ran;
         cr_assert_eq(t.n, running);
-        cr_assert_eq(one->pos != 0, !stop);
+        cr_assert_eq(one->place != 0, !stop);
         cr_assert_eq(timers_first(&t) ? timers_first(&t)->when : NS_NEVER, earliest(x, N));
     }
 }
