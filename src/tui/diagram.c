@@ -233,7 +233,7 @@ static void put_head(struct tui *t)
 
     lines_item(d->lines, 0, NULL, LOOK_KEY, false);
     d->drawing = true;
-    d->left = ladder_draw_head(d->ladder, t->layout.list.columns, &d->lines->text);
+    d->left = ladder_draw_head(d->ladder, t->views[SCREEN_LADDER].width, &d->lines->text);
     if (d->left && d->more[0])
         buf_puts(&d->lines->text, "Packets before these: up from the first line.\n");
 }
@@ -300,6 +300,8 @@ static void show_longer(struct tui *t)
     v->at = lines_find(&v->lines, p.file, p.frame) + below;
     v->top = v->at > above ? v->at - above : 0;
     memcpy(t->ladder_more, t->diagram.more, sizeof t->ladder_more);
+    if (t->screen == SCREEN_LADDER)
+        save_remade(t);
 }
 
 /* Without memory the short one stays. */

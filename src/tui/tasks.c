@@ -29,7 +29,7 @@ static uint64_t end_of(const struct tui *t, const struct task *task)
 
 static bool can_run(const struct tui *t, const struct task *k)
 {
-    if (!k->active || (k->waits && !t->ended && !t->o.live))
+    if (!k->active || (k->waits && !t->ended && !t->o.live) || (k->after_ladder && t->tasks[TASK_LADDER].active))
         return false;
     return k->to != UINT64_MAX || t->ended || k->at < end_of(t, k) || k->waits;
 }

@@ -144,6 +144,7 @@ static void make(struct tui *t)
         v->at = lines_find(&v->lines, was.file, was.frame) + below;
     if (follows && !t->ladder_more[1])
         v->at = v->lines.n - 1;
+    save_remade(t);
 }
 
 void prepare(struct tui *t)

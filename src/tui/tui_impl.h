@@ -110,6 +110,7 @@ enum task_id { TASK_FILTER, TASK_SEARCH, TASK_LADDER, TASK_SAVE, TASKS };
 struct task {
     bool active;
     bool waits;        /* until the whole capture was read */
+    bool after_ladder; /* until the ladder is drawn whole */
     const char *doing; /* "filtering" */
     bool rows;         /* `at` counts rows of the screen, not packets of those kept */
     uint64_t at, to;   /* next one; the one after the last; UINT64_MAX: all there will be */
@@ -377,6 +378,9 @@ void save_stop(struct tui *t);
  * rows become others, such as in another order. */
 void save_left(struct tui *t);
 void save_changed(struct tui *t, enum screen_id s);
+/* The rows of the present screen were made anew: if none of them was saved yet, all of the new ones are, else the file
+ * is not whole, which is said. */
+void save_remade(struct tui *t);
 
 /* --- save_rows.c: rows of the screen as CSV and JSON -------------------------------------------------- */
 /* The format of a file by the end of its name; ROWS_TEXT: neither CSV nor JSON. */

@@ -105,8 +105,12 @@ static bool is_special(const char *path)
 /* Save to save_as: "wx": only if there is no such file. */
 static void save_rows(struct tui *t, const char *how)
 {
-    const struct task task = {
-        .rows = true, .doing = "saving", .to = row_count(t), .step = row_step, .done = rows_end_of_file};
+    const struct task task = {.rows = true,
+                              .after_ladder = t->screen == SCREEN_LADDER,
+                              .doing = "saving",
+                              .to = row_count(t),
+                              .step = row_step,
+                              .done = rows_end_of_file};
     const char *path = buf_str(&t->save_as);
 
     t->saved = 0;
@@ -183,6 +187,16 @@ void save_changed(struct tui *t, enum screen_id s)
 {
     if (t->screen == s)
         cut(t, "its rows became others");
+}
+
+void save_remade(struct tui *t)
+{
+    struct task *k = &t->tasks[TASK_SAVE];
+
+    if (t->save_lines && !k->at)
+        k->to = row_count(t);
+    else
+        save_changed(t, t->screen);
 }
 
 void save_stop(struct tui *t)
