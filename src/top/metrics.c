@@ -185,7 +185,8 @@ void top_prom(struct buf *b, const struct top *t)
         for (size_t i = 0; i < n; i++)
             put_sample(b, m, t->rates[i]);
     }
-    put_family(b, "rdmatrace_state", "stateset", NULL, "What the connection does.");
+    /* no stateset: readers of the older text format, such as that of files of node_exporter, refuse a file with one */
+    put_family(b, "rdmatrace_state", "gauge", NULL, "What the connection does: 1.");
     for (size_t i = 0; i < n; i++)
         put_states(b, t->rates[i]);
     buf_puts(b, "# EOF\n");
