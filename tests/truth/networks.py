@@ -195,6 +195,12 @@ def cnp(n):
     n.net("req:rate=20G ecn=10K")
 
 
+def lost_cnp(n):
+    cnp(n)
+    for nth in n.rng.sample(range(1, 6), 2):
+        n.args += ["--event", "dir=rsp class=cnp nth=%d drop" % nth]
+
+
 def pause(n):
     where, before = n.rng.choice(("req:", "rsp:")), n.rng.choice(("", "before "))
     n.net("%s%spause=%s/%s" % (where, before, percent(n), n.rng.choice(("50us", "200us"))))
@@ -223,6 +229,8 @@ TROUBLES = {f.__name__: f for f in (loss, burst, every, reorder, duplicate, corr
                                       black_hole)}
 RARE = {f.__name__: f for f in (migrate,)}  # one in so many networks:
 RARELY = 25
+RAREST = {f.__name__: f for f in (lost_cnp,)}  # one in so many networks:
+SELDOM, SELDOM_AT = 100, 33
 
 
 def draw(seed, number, trouble=None):
@@ -233,10 +241,12 @@ def draw(seed, number, trouble=None):
         trouble = names[number // 2 % len(names)] if number % 2 else "several"
         if number % RARELY == RARELY - 1:
             trouble = rng.choice(list(RARE))
+        elif number % SELDOM == SELDOM_AT:
+            trouble = rng.choice(list(RAREST))
     n = Network(seed, number, trouble)
     if trouble == "several":
         for name in rng.sample(names, rng.choice((2, 2, 3))):
             TROUBLES[name](n)
     elif trouble != "clean":
-        (TROUBLES | RARE)[trouble](n)
+        (TROUBLES | RARE | RAREST)[trouble](n)
     return n

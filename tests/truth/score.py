@@ -182,6 +182,12 @@ def has_rnr_nak(incident, view):
     return False
 
 
+def cnps_lost(truth, incident):
+    """How many CNPs were lost that the responder of an incident's requests sent for them."""
+    sender = "%s 0x%06x" % (incident["destination"], incident["destination_qpn"])
+    return sum(f["opcode"] == CNP and f["sender"] == sender and "dropped" in f["fates"] for f in truth["lost_frames"])
+
+
 def has_pause_frames(view):
     """Whether a capture of the view has a MAC control frame (IEEE 802.3 annex 31D)."""
     return any(data[12:14] == b"\x88\x08" for c in view.captures for _, _, data in c.frames)
@@ -231,7 +237,9 @@ def judge(truth, explained, incident, view, slack):
     near = [x for x in truth["incidents"] if (not ends or x["requester"] in ends or x["requester"].split()[0] in ends) and
             overlaps(x, clock.true(incident["start_ns"]), clock.true(incident["end_ns"]), slack)]
     if cause == "lost-cnp":
-        return any(f["opcode"] == CNP and "dropped" in f["fates"] for f in truth["lost_frames"]), "no CNP was lost"
+        gone = cnps_lost(truth, incident)
+        # of a capture that lacks packets others may be missing as well
+        return gone == incident["congestion"]["cnps_lost"] or (gone and not view.floor), "%d CNPs were lost" % gone
     if cause == "incast":
         return senders_to_one(truth) >= INCAST_HOSTS, "no host had requests of so many others"
     if cause in NOT_JUDGED or (cause == "peer-slow" and view.holds):

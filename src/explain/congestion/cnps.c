@@ -62,7 +62,7 @@ void explain_cnp(struct explainer *x, const struct pkt *p, uint32_t flow)
     if (t->marks.cnps++ == 0)
         first_cnp(&t->marks, p);
     t->marks.cnp_class = p->have & H_VLAN ? (uint8_t)(p->vlan >> 13) : p->addr_len ? p->tos >> 5 : 0;
-    t->marks.latest_cnp = p->frame->ts;
+    t->marks.latest_cnp = p->frame->ts > t->marks.latest_cnp ? p->frame->ts : t->marks.latest_cnp;
 }
 
 /* --- The end of the capture -------------------------------------------------------------------- */

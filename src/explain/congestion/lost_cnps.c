@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #define LOST_LEAST 2 /* one may have been on its way when a capture ended, */
-#define ROUNDS     2 /* unless requests came so many round trips after the latest one */
+#define ROUNDS     2 /* unless packets came so many round trips after the latest one */
 
 /* --- Lost between two taps -------------------------------------------------------------------- */
 
@@ -41,6 +41,12 @@ static bool is_one_between(struct explainer *x, uint32_t near, uint32_t far)
     return false;
 }
 
+/* When the latest packet of a flow, or response to it, passed: CNPs take the way of the responses. */
+static ns_t latest_of(const struct flow_notes *t)
+{
+    return t->headers.last_ts > t->responses.last_ts ? t->headers.last_ts : t->responses.last_ts;
+}
+
 /* The receiver's tap `far` has CNPs that the tap `near` its sender lacks, which saw the packets of that whole time. */
 static void compare(struct explainer *x, uint32_t near, uint32_t far)
 {
@@ -48,7 +54,7 @@ static void compare(struct explainer *x, uint32_t near, uint32_t far)
     const struct marks *m = &x->notes[far]->marks;
     uint32_t tap = conn_flow_at(conns, near)->tap, sent = cnps_of(x, far), came = cnps_of(x, near);
     ns_t trip = x->notes[near]->responses.least_trip,
-         seen = sent > came ? explain_clock(x, tap, conn_flow_at(conns, far)->tap, x->notes[near]->headers.last_ts) : 0;
+         seen = sent > came ? explain_clock(x, tap, conn_flow_at(conns, far)->tap, latest_of(x->notes[near])) : 0;
     bool settled = trip >= 0 && seen >= m->latest_cnp + ROUNDS * trip,
          fewer = sent >= came + (settled ? 1 : LOST_LEAST),
          missing = fewer && seen >= m->latest_cnp && passes_first(x, near, far) && !is_one_between(x, near, far);
