@@ -98,4 +98,9 @@ HDR_STRUCT(udp, UDP_FIELDS)
 
 extern const struct hdr ip4_hdr, ip6_hdr, udp_hdr;
 
+struct pkt;
+
+/* Whether a UDP datagram (H_UDP) that was captured whole has a checksum, other than 0, that is wrong. */
+bool udp_sum_wrong(const struct pkt *p);
+
 #endif

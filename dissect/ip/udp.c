@@ -4,6 +4,30 @@
 #include "dissect/ip/ip.h"
 #include "dissect/uet/uet.h"
 
+/* Sum of 16-bit words, without carry folding. */
+static uint64_t sum16(const uint8_t *p, uint32_t n)
+{
+    uint64_t sum = 0;
+
+    for (; n >= 2; p += 2, n -= 2)
+        sum += load_be16(p);
+    return n ? sum + (uint64_t)p[0] * 256 : sum;
+}
+
+bool udp_sum_wrong(const struct pkt *p)
+{
+    const uint8_t *q = p->data + p->udp_off;
+    uint32_t len = load_be16(q + 4);
+    uint64_t sum = 17u + len;
+
+    if (!load_be16(q + 6) || p->udp_off + len > p->caplen || p->flags & PKT_FRAGMENT)
+        return false;
+    sum += sum16(p->src, p->addr_len) + sum16(p->dst, p->addr_len) + sum16(q, len);
+    while (sum >> 16)
+        sum = (sum & 0xffff) + (sum >> 16);
+    return sum != 0xffff;
+}
+
 static void udp_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
     const uint8_t *h = p->data + l->off;

@@ -1,4 +1,5 @@
 /* layer 3 (endpoint): received frames: their queue pair, and their effects on memory, queues and completions. */
+#include "dissect/ip/ip.h"
 #include "gen/endpoint/endpoint_impl.h"
 
 #define COUNT(q, counter)                                                                                              \
@@ -32,7 +33,8 @@ static bool pkey_ok(const struct ep_qp *q, const struct pkt *p)
 static bool is_sound(const struct endpoint *ep, const struct pkt *p)
 {
     return p->have & H_BTH && !(p->flags & (PKT_MALFORMED | PKT_CUT)) && !p->bth.tver &&
-           (p->op->name || opcode_is_manufacturers(p->bth.opcode)) && is_addressed(ep, p);
+           (p->op->name || opcode_is_manufacturers(p->bth.opcode)) && is_addressed(ep, p) &&
+           !(p->have & H_UDP && udp_sum_wrong(p));
 }
 
 /* True if a packet that failed is_sound() is an RDMA packet addressed to this endpoint: it is counted. */

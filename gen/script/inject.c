@@ -45,6 +45,7 @@ struct handmade {
     uint32_t times, step; /* so often, with a PSN that is so much more each time */
     bool random;          /* each changed at random */
     bool noise;           /* payload of random bytes */
+    bool checksum;        /* with a UDP checksum, which is right */
     uint32_t options;     /* of IPv4: words of 4 bytes */
     uint32_t behind;      /* bytes behind the IP packet */
     struct frame_field field[8];
@@ -209,12 +210,28 @@ static bool handmade_send(struct script *s, struct handmade *h, unsigned host)
             return text_fail(&s->err, NULL, "this packet does not have the field %s", h->field[i].field->abbrev);
     if (h->n_fields)
         frame_fix(frame, out.len, s->sim.net.linktype);
+    if (h->checksum)
+        frame_fix_l4(frame, out.len);
     if (h->random)
         change(s, frame, out.len, path.head_len);
     if (!lengthen(s, h, frame, &out.len))
         return false;
     net_send(&s->sim.net, host, frame, out.len, s->sim.now);
     return true;
+}
+
+/* A word without a value. */
+static bool handmade_word(struct handmade *h, const struct token *word)
+{
+    const struct {
+        const char *name;
+        bool *is;
+    } words[] = {{"random", &h->random}, {"noise", &h->noise}, {"checksum", &h->checksum}};
+
+    for (unsigned i = 0; i < ARRAY_LEN(words); i++)
+        if (token_is(word, words[i].name))
+            return *words[i].is = true;
+    return false;
 }
 
 static bool has_room(struct script *s, void *arg)
@@ -258,10 +275,8 @@ bool script_inject(struct script *s, const struct token *t, unsigned n)
     h.p.deth.qkey = c->remote_qkey[host];
     h.p.deth.srcqp = ep_qp(s->sim.ep[host], c->qp[host])->qpn;
     for (unsigned i = 4; i < n; i++) {
-        if (token_is(&t[i], "random") || token_is(&t[i], "noise")) {
-            *(token_is(&t[i], "random") ? &h.random : &h.noise) = true;
+        if (handmade_word(&h, &t[i]))
             continue;
-        }
         if (!token_key(&t[i], &key, &v))
             return text_fail(&s->err, &t[i], "inject: expected NAME=VALUE, found '%.*s'", (int)t[i].len, t[i].p);
         /* An address in a region also sets the R_Key. */

@@ -1,5 +1,6 @@
 /* layer 3 (judge): rules about the headers of one packet, and about datagrams. */
 #include "dissect/ib/cc_wire.h"
+#include "dissect/ip/ip.h"
 #include "dissect/link/eth.h"
 #include "src/judge/judge_impl.h"
 
@@ -9,27 +10,6 @@ static bool is_multicast(const struct pkt *p)
 }
 
 /* --- IP, UDP ---------------------------------------------------------------------------------- */
-
-/* Sum of 16-bit words, without carry folding. */
-static uint64_t sum16(const uint8_t *p, uint32_t n)
-{
-    uint64_t sum = 0;
-
-    for (; n >= 2; p += 2, n -= 2)
-        sum += load_be16(p);
-    return n ? sum + (uint64_t)p[0] * 256 : sum;
-}
-
-/* True if the UDP checksum is correct; the datagram must be captured in full. */
-static bool udp_sum_ok(const struct pkt *p, uint32_t len)
-{
-    uint64_t sum =
-        17u + len + sum16(p->src, p->addr_len) + sum16(p->dst, p->addr_len) + sum16(p->data + p->udp_off, len);
-
-    while (sum >> 16)
-        sum = (sum & 0xffff) + (sum >> 16);
-    return sum == 0xffff;
-}
 
 static void check_ip4(struct judge *j, const struct pkt *p)
 {
@@ -112,11 +92,11 @@ static void check_addresses(struct judge *j, const struct pkt *p)
 static void check_udp(struct judge *j, const struct pkt *p)
 {
     const uint8_t *q = p->data + p->udp_off;
-    uint32_t len = load_be16(q + 4), sum = load_be16(q + 6);
+    uint32_t sum = load_be16(q + 6);
 
     if (UNLIKELY(p->dport != UDP_PORT_ROCEV2))
         judge_warn(j, p, RULE_FMT_09, "UDP port 4791", say(j, "%u", p->dport), "This is not the port of RoCEv2.");
-    if (UNLIKELY(sum && p->udp_off + len <= p->caplen && !(p->flags & PKT_FRAGMENT) && !udp_sum_ok(p, len)))
+    if (UNLIKELY(sum && udp_sum_wrong(p)))
         judge_bad_as(j, p,
                      (struct found){RULE_FMT_09, SEV_W, .wrong = "wrong UDP checksum {seen}",
                                     .expected = "checksum 0, or a right one", .seen = say(j, "0x%04x", sum),
