@@ -27,12 +27,13 @@ struct chunks;
 struct cap_opts {
     size_t buffer; /* bytes read at a time, at least 4; 0: CAP_BUFFER. Set it lower if many files are open at a time */
     /* Called, if not NULL, before data of earlier frames move or vanish. Until then the data of all frames read so far
-     * are valid, although `struct frame` promises it only until the next frame. Not called for comments and options. */
+     * are valid, although `struct frame` promises it only until the next frame; those of a digest until DIGEST_RING
+     * more were read. Not called for comments and options. */
     void (*moving)(void *user);
     /* Argument of moving(). */
     void *user;
     /* If not NULL: whence memory for the bytes of files comes, and where data of frames stay, with comments and
-     * options; moving() is then called by readers that make frames' data themselves. It must outlive the cap. */
+     * options; moving() is not called then. It must outlive the cap. */
     struct chunks *chunks;
     /* If not NULL: called repeatedly while a pipe has no bytes to read, each time after `idle_ms` milliseconds or a
      * signal. False: the file ends here. */

@@ -18,6 +18,7 @@
 #define RDMATRACE_CAP_DIGEST_H
 
 #include "src/cap/cap.h"
+#include "src/cap/reorder.h"
 
 struct stat;
 
@@ -26,7 +27,8 @@ struct stat;
 #define DIGEST_FRAMES  4096                  /* of a block, at most */
 #define DIGEST_STRINGS (UINT32_C(512) << 10) /* a block is full once its strings have so many bytes */
 #define DIGEST_SLOTS   64                    /* of a section: strings that later ones are compared with */
-#define DIGEST_RING    64                    /* frames of a reader that are valid at a time */
+/* Frames of a reader that are valid at a time: those of a window, the one taken out of it, and the next one. */
+#define DIGEST_RING (WINDOW_FRAMES + 2)
 
 /* A set of numbers: pairs of addresses by hash. Zero-initialise; release with free(of). */
 #define DIGEST_PAIRS 65536 /* numbers of a sorted set, at most */

@@ -51,24 +51,21 @@ static uint8_t get_byte(struct cursor *c)
 /* The string at `s`, `n` bytes, which begins as the `has` bytes at `before`. */
 static void get_string(struct cursor *c, uint8_t *s, uint32_t n, const uint8_t *before, uint32_t has)
 {
-    uint8_t top = 0, mask;
-
     memcpy(s, before, min_u32(n, has));
     if (n > has)
         memset(s + has, 0, n - has);
-    for (uint32_t i = 0; i < n && !c->bad; i += 8) {
-        if (i % 64 == 0)
-            top = get_byte(c);
-        if (!(top & 1u << i / 8 % 8))
-            continue;
-        for (mask = get_byte(c); mask; mask &= (uint8_t)(mask - 1)) {
-            uint32_t at = i + (uint32_t)__builtin_ctz(mask);
+    for (uint32_t i = 0; i < n && !c->bad; i += 64)
+        for (unsigned top = get_byte(c); top; top &= top - 1) {
+            uint32_t at = i + 8 * (uint32_t)__builtin_ctz(top);
             if (at >= n)
-                c->bad = true;
-            else
-                s[at] = get_byte(c);
+                break;
+            for (unsigned mask = get_byte(c); mask; mask &= mask - 1) {
+                uint32_t k = at + (uint32_t)__builtin_ctz(mask);
+                c->bad |= k >= n;
+                if (LIKELY(k < n))
+                    s[k] = get_byte(c);
+            }
         }
-    }
 }
 
 /* --- A block ---------------------------------------------------------------------------------- */
@@ -178,8 +175,6 @@ static const uint8_t *restore(struct cap *c, const uint8_t *bytes, const struct 
     struct held *h = &r->held[r->turn];
     uint8_t *to = r->ring + (size_t)r->turn * (r->end.longest + 1);
 
-    if (r->turn == 0 && c->src.moving)
-        c->src.moving(c->src.user);
     memset(to, 0, h->head);
     memset(to + h->behind, 0, h->n - h->behind);
     *h = (struct held){part->gap_at, part->gap_at + part->gap, f->caplen};
