@@ -43,7 +43,7 @@ struct delays {
     struct delay *worst[2 * DELAYS_KEPT]; /* after delays_end() */
     unsigned n_worst;
     unsigned shown_failures;
-    uint64_t n, failed, unanswered, delayed;
+    uint64_t n, failed, unanswered, unseen, delayed; /* unseen: of those unanswered */
     ns_t lost_ns;
     struct waited lost_for; /* of `lost_ns`: what they waited for */
     uint32_t first_tap;     /* with n */
@@ -110,6 +110,7 @@ static void on_over(void *user, const struct ulp_command *c)
     d->taps |= one.tap != d->first_tap;
     d->failed += c->ended == ULP_COMPLETED && c->failed;
     d->unanswered += !c->response;
+    d->unseen += c->unseen;
     refusals_add(&d->refusals, c, one.conn, one.tap);
     failures_add(&d->failures, c, one.conn, one.tap);
     d->no_memory |= !(one.usual = command_sums_add(&d->sums, c));
@@ -373,6 +374,8 @@ static void put_head(const struct delays *d, struct buf *b)
         buf_printf(b, ", %llu failed", (unsigned long long)d->failed);
     if (d->unanswered)
         buf_printf(b, ", %llu without a response", (unsigned long long)d->unanswered);
+    if (d->unseen)
+        buf_printf(b, " (%llu may have one, among packets that are missing)", (unsigned long long)d->unseen);
     if (d->refusals.all)
         buf_printf(b, ", %llu refused by the responder of the transport", (unsigned long long)d->refusals.all);
     buf_char(b, '.');

@@ -30,7 +30,7 @@ static struct parts parts_of(const struct ulp_command *c)
         p.during = c->data_end - c->data_start;
     }
     if (p.response) {
-        p.after = c->end - (p.data ? c->data_end : c->start);
+        p.after = p.data ? c->end - c->data_end : c->headless ? -1 : c->end - c->start;
         p.all = c->headless ? -1 : c->end - c->start;
     }
     return p;

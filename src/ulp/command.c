@@ -1,4 +1,5 @@
 /* layer 2b (ulp): commands of a connection, and the memory that they offered. */
+#include "src/iwarp/iwarp.h"
 #include "src/ulp/ulp_impl.h"
 
 #include <stdlib.h>
@@ -255,10 +256,45 @@ static void retire(struct ulp_conn *c, struct command *d)
     free(d);
 }
 
+static const struct req_dir *requests_of(const struct ulp_conn *c, enum ulp_side side)
+{
+    return c->flow[side] == FLOW_NONE ? NULL : observer_req_dir(c->ulp->observer, c->flow[side]);
+}
+
+/* What a side sent and the capture lacks: packets that were skipped and not sent again, as far as PSNs tell, the first
+ * ones of the queue pair (connection setup has told their PSN) as one; of iWARP bytes of the TCP stream. */
+static uint64_t lacking(const struct ulp_conn *c, enum ulp_side side)
+{
+    const struct req_dir *h = requests_of(c, side);
+
+    if (c->stream)
+        return c->iwarp->sent[(side == ULP_SERVER) == (c->stream == 1) ? IWARP_RESPONDER : IWARP_INITIATOR].lacking;
+    if (!h)
+        return 0;
+    return (h->gaps > h->late ? h->gaps - h->late : 0) + (h->gbn_known && h->have_next && !h->from_start);
+}
+
+/* Whether the other end acknowledged packets of a side behind the latest one that was captured. */
+static bool lacks_end(const struct ulp_conn *c, enum ulp_side side)
+{
+    const struct req_dir *h = requests_of(c, side);
+
+    return h && h->have_next && h->rsp_packets && psn_diff(h->proves, h->next) > 0;
+}
+
+/* It is over: had it no response? One that waits for an event has none by nature. */
+static void end_open(const struct ulp_conn *c, struct command *d, enum ulp_end why)
+{
+    enum ulp_side answers = d->c.by_server ? ULP_CLIENT : ULP_SERVER;
+
+    d->c.ended = (uint8_t)why;
+    d->c.unseen = !d->c.waits && !d->c.response && (lacking(c, answers) > d->lacking[answers] || lacks_end(c, answers));
+}
+
 /* Move a command from the open ones to those completed, the oldest of which is handed over. */
 static void close_command(struct ulp_conn *c, struct command *d, enum ulp_end why)
 {
-    d->c.ended = (uint8_t)why;
+    end_open(c, d, why);
     detach(d);
     append(&c->done, d);
     if (c->done.n > KEPT_COMPLETED)
@@ -270,7 +306,7 @@ void commands_flush(struct ulp_conn *c, enum ulp_end why)
     while (c->done.n)
         retire(c, c->done.first);
     while (c->open.n) {
-        c->open.first->c.ended = (uint8_t)why;
+        end_open(c, c->open.first, why);
         retire(c, c->open.first);
     }
 }
@@ -321,14 +357,6 @@ static bool make_room(struct ulp_conn *c)
             return false;
     }
     return true;
-}
-
-/* Packets of a side that the capture lacks, as far as its PSNs tell: skipped, and not sent again. */
-static uint64_t lacking(const struct ulp_conn *c, enum ulp_side side)
-{
-    const struct req_dir *h = c->flow[side] == FLOW_NONE ? NULL : observer_req_dir(c->ulp->observer, c->flow[side]);
-
-    return h && h->gaps > h->late ? h->gaps - h->late : 0;
 }
 
 /* Whether a message of the client is under way, or has a hole. */
@@ -420,7 +448,7 @@ static void timed(const struct ulp_conn *c, struct ulp_command *cmd)
  * it until they have come. */
 static bool is_early(const struct ulp_conn *c, enum ulp_side side)
 {
-    const struct req_dir *h = c->flow[side] == FLOW_NONE ? NULL : observer_req_dir(c->ulp->observer, c->flow[side]);
+    const struct req_dir *h = requests_of(c, side);
 
     return h && psn_diff(h->gbn, h->cursor) < 0;
 }

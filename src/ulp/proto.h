@@ -108,6 +108,9 @@ struct ulp_proto {
     /* a READ or WRITE of memory that no command offered begins with the packet of `m`, which has no bytes: begin the
      * command whose message was not captured, and offer the memory. False: it is not known. May be NULL. */
     bool (*unasked)(struct ulp_conn *c, struct ulp_message *m, const struct ulp_unasked *u);
+    /* no message says whether memory is to be read or written: the way of what is offered is a guess, which the first
+     * READ or WRITE of it replaces */
+    bool either_way;
     void (*data)(struct ulp_conn *c, const struct ulp_data *d);       /* may be NULL */
     void (*setup)(struct pkt *show, const struct ulp_setup *s);       /* may be NULL */
     void (*name_text)(struct buf *b, const struct ulp_command *c);    /* "Write" */

@@ -3,15 +3,17 @@
 
 #include "src/ulp/proto.h"
 
-/* A connection. */
+/* A connection. What memory is for shows once the server accesses it; until then messages of the client are taken to
+ * name it in turn, unless it was accessed before. */
 struct turn {
-    bool write; /* the next message of the client is about memory that the server WRITEs */
+    bool write;             /* the next message of the client is about memory that the server WRITEs */
+    bool known[2];          /* memory[]: what was READ, and what was WRITTEN */
+    struct rping memory[2]; /* with known[] */
 };
 
 /* What a message of the client keeps. */
 struct own {
     struct rping memory;
-    bool write;
 };
 ULP_OWN_AS(struct own)
 
@@ -26,9 +28,30 @@ static void begin(struct ulp_conn *c, struct ulp_message *m)
     if (!cmd)
         return;
     rping_get(&o->memory, m->body.b);
-    o->write = t->write;
+    for (unsigned i = 0; i < 2; i++)
+        if (t->known[i] && t->memory[i].rkey == o->memory.rkey && t->memory[i].va == o->memory.va)
+            t->write = i;
+    ulp_offer(c, cmd, t->write ? ULP_TO_CLIENT : ULP_FROM_CLIENT, o->memory.rkey, o->memory.va, o->memory.len);
     t->write = !t->write;
-    ulp_offer(c, cmd, o->write ? ULP_TO_CLIENT : ULP_FROM_CLIENT, o->memory.rkey, o->memory.va, o->memory.len);
+}
+
+static bool writes(const struct ulp_command *c)
+{
+    return c->requested[ULP_TO_CLIENT] > 0;
+}
+
+/* The server is done. */
+static void complete(struct ulp_conn *c, struct ulp_message *m, struct ulp_command *cmd)
+{
+    struct turn *t = ulp_state(c);
+
+    t->write = !writes(cmd);
+    if (cmd->data_first) {
+        t->known[writes(cmd)] = true;
+        t->memory[writes(cmd)] = own_of(cmd)->memory;
+    }
+    ulp_complete(c, cmd, m, 0, false);
+    m->command = cmd;
 }
 
 static bool rping_message(struct ulp_conn *c, struct ulp_message *m)
@@ -40,8 +63,7 @@ static bool rping_message(struct ulp_conn *c, struct ulp_message *m)
     if (!m->again && m->side == ULP_CLIENT) {
         begin(c, m);
     } else if (!m->again && (cmd = ulp_find(c, KEY))) {
-        ulp_complete(c, cmd, m, 0, false);
-        m->command = cmd;
+        complete(c, m, cmd);
     }
     if (m->show && m->side == ULP_CLIENT)
         rping_layers(m->show, &m->body);
@@ -50,7 +72,7 @@ static bool rping_message(struct ulp_conn *c, struct ulp_message *m)
 
 static void rping_name_text(struct buf *b, const struct ulp_command *c)
 {
-    buf_puts(b, own_const(c)->write ? "Write" : "Read");
+    buf_puts(b, writes(c) ? "Write" : "Read");
 }
 
 static void rping_key_text(struct buf *b, const struct ulp_command *c)
@@ -79,7 +101,7 @@ static void rping_values(const struct ulp_command *c, ulp_take *take, void *user
         {"rkey", NULL, o->memory.rkey, true},
         {"address", NULL, o->memory.va, true},
         {"length", NULL, o->memory.len, true},
-        {"write", NULL, o->write, true},
+        {"write", NULL, writes(c), true},
     };
 
     for (unsigned i = 0; i < ARRAY_LEN(values); i++)
@@ -91,6 +113,7 @@ const struct ulp_proto ulp_rping = {
     .word = "rping",
     .size = sizeof(struct turn),
     .message = rping_message,
+    .either_way = true,
     .name_text = rping_name_text,
     .key_text = rping_key_text,
     .command_text = rping_text,

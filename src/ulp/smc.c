@@ -156,10 +156,9 @@ static void data_end(struct ulp_conn *c, struct ulp_message *m, const struct smc
         return;
     cmd->idle = false;
     cmd->requested[dir] = n <= RING_MAX ? n : cmd->moved[dir];
-    if (cmd->data_first) {
-        cmd->frame = cmd->data_first;
-        cmd->start = cmd->data_start;
-    }
+    cmd->headless = !cmd->data_first;
+    cmd->frame = cmd->headless ? m->frame : cmd->data_first;
+    cmd->start = cmd->headless ? m->now : cmd->data_start;
     own_of(cmd)->token = r->token;
     own_of(cmd)->to = s->producer;
     own_of(cmd)->closing = s->closing;

@@ -145,6 +145,23 @@ static struct segment *memory_of(const struct ulp_flow *f, const struct transfer
     return segment_find(f->conn, ulp_other_side((enum ulp_side)f->side), t->rkey, t->va, t->len);
 }
 
+/* Memory of which no message said so is for what this transfer does, the first one of it. */
+static void settle_way(struct segment *s, enum transfer_kind kind)
+{
+    bool to_client = (kind == TRANSFER_WRITE) == (s->owner == ULP_CLIENT);
+    enum ulp_dir dir = to_client ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
+    struct command *d = s->command;
+
+    if (s->dir == dir || cover_prefix(&s->cover) > 0)
+        return;
+    d->c.requested[s->dir] -= s->len;
+    d->offered[s->dir] -= s->len;
+    d->c.requested[dir] += s->len;
+    s->base = d->offered[dir];
+    d->offered[dir] += s->len;
+    s->dir = (uint8_t)dir;
+}
+
 /* Likewise of a transfer that begins with packet `p`: the protocol may know the command though its message was not
  * captured. */
 static struct segment *memory_for(struct ulp_flow *f, const struct transfer *t, const struct pkt *p)
@@ -156,6 +173,8 @@ static struct segment *memory_for(struct ulp_flow *f, const struct transfer *t, 
                             .now = p->frame->ts};
     struct ulp_unasked u = {t->kind == TRANSFER_WRITE ? ULP_TO_CLIENT : ULP_FROM_CLIENT, t->rkey, t->len, t->va};
 
+    if (s && f->conn->proto->either_way)
+        settle_way(s, (enum transfer_kind)t->kind);
     if (s || !f->conn->proto->unasked || f->side != ULP_SERVER)
         return s;
     return f->conn->proto->unasked(f->conn, &m, &u) ? memory_of(f, t) : NULL;
@@ -321,7 +340,7 @@ struct command *write_packet(struct ulp_flow *f, const struct pkt *p, enum seen_
     }
     t = transfer_begin(f, p, TRANSFER_WRITE);
     t->span = p->op->flags & OPF_ONLY || !p->payload_len ? 1 : psn_span(t->len, p->payload_len);
-    if (f->conn->proto->unasked)
+    if (f->conn->proto->unasked || f->conn->proto->either_way)
         memory_for(f, t, p);
     d = take_write(f, t, p, as, show);
     if (f->n_strays)

@@ -109,8 +109,11 @@ struct ulp_command {
     bool idle;  /* it only offers memory: it is handed over once bytes were moved or refused, or with a response */
     bool waits; /* its response comes once something happens, which may be never */
     bool by_server; /* the server sent it, and the client answers: a callback */
-    bool headless;  /* its message was not captured: `frame` and `start` are those of its first data */
-    uint8_t ended;  /* enum ulp_end */
+    /* its message was not captured: `frame` and `start` are those of its first data; or none of its data, with which it
+     * begins: those of its response */
+    bool headless;
+    uint8_t ended; /* enum ulp_end */
+    bool unseen;   /* no response was seen, and the capture lacks packets of its sender: it may be among them */
     const struct ulp_proto *proto;
     const struct ulp_conn *at;
     uint8_t own[ULP_OWN];   /* of the protocol */

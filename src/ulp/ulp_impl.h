@@ -39,7 +39,7 @@ struct command {
     struct segment **segments;
     uint32_t n_segments, cap_segments;
     uint64_t offered[ULP_DIRS];
-    uint64_t lacking[ULP_SIDES]; /* when it began: packets of each side (enum ulp_side) that the capture lacks */
+    uint64_t lacking[ULP_SIDES]; /* when it began: what of each side (enum ulp_side) the capture lacks */
     uint32_t slot;               /* in ulp_conn.slots */
     uint8_t *kept;               /* the first `keep` bytes that it moves in the way `keep_dir`; NULL: none are kept */
     uint32_t keep;

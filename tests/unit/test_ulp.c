@@ -354,6 +354,38 @@ Test(ulp, a_response_behind_a_packet_missing_in_one_direction_is_that_of_its_com
     run_free(r);
 }
 
+/* The commands with their status, after a capture of these packets of the target: completions of cid 9, 3 or 4. */
+static struct run *answered(const uint16_t *psn, const uint16_t *cid, unsigned n)
+{
+    struct run *r = run_new("nvme");
+
+    for (uint16_t i = 0; i < 3; i++)
+        acked(r, 5 + i, 0x02, (uint16_t[]){9, 3, 4}[i], 4096);
+    for (unsigned i = 0; i < n; i++)
+        completion(r, psn[i], cid[i], 0);
+    run_end(r);
+    return r;
+}
+
+Test(ulp, a_response_may_be_among_packets_that_the_capture_lacks)
+{
+    struct run *r = answered((uint16_t[]){100, 102}, (uint16_t[]){9, 4}, 2);
+
+    cr_expect_eq(r->over[2].key, 3);
+    cr_expect_eq(r->over[2].ended, ULP_OPEN);
+    cr_expect(r->over[2].unseen);
+    cr_expect_str_eq(buf_str(&r->text),
+                     "Read cid 0x3 nsid 1 slba 300 nlb 8: no response seen; packets of the server are missing");
+    run_free(r);
+    r = answered((uint16_t[]){100, 101}, (uint16_t[]){9, 4}, 2);
+    cr_expect_not(r->over[2].unseen, "the capture is whole");
+    run_free(r);
+    r = answered((uint16_t[]){100, 102, 101}, (uint16_t[]){9, 4, 3}, 3);
+    cr_expect_eq(r->over[2].ended, ULP_COMPLETED, "it came late");
+    cr_expect_not(r->over[2].unseen);
+    run_free(r);
+}
+
 /* Opcodes of both kinds of queues, where neither CM nor Connect was captured: of no namespace they are admin commands,
  * and Get Log Page moves bytes that are no blocks. */
 Test(ulp, a_command_tells_its_queue)
