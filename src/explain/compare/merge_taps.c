@@ -314,20 +314,37 @@ static ns_t trip_of(const struct explainer *x, const struct timeline_row *r)
     return x->notes[r->flow] ? x->notes[r->flow]->responses.least_trip : -1;
 }
 
-static bool counts_before(const struct explainer *x, const struct timeline_row *a, const struct timeline_row *b)
+/* True if the tap saw these requests for less than 15 of 16 parts of the time in which another one, that saw them
+ * longest, did: they passed it by another path before, or afterwards, or its capture is shorter. */
+static bool saw_a_part(const struct timeline_row *r, ns_t longest)
+{
+    return r->last - r->first < longest / 16 * 15;
+}
+
+static bool counts_before(const struct explainer *x, const struct timeline_row *a, const struct timeline_row *b,
+                          ns_t longest)
 {
     if (a->states[TIME_NOT_KNOWN] != b->states[TIME_NOT_KNOWN])
         return a->states[TIME_NOT_KNOWN] < b->states[TIME_NOT_KNOWN];
+    if (saw_a_part(a, longest) != saw_a_part(b, longest))
+        return saw_a_part(b, longest);
     return trip_of(x, a) != trip_of(x, b) ? trip_of(x, a) > trip_of(x, b) : a < b;
 }
 
 bool account_counts(const struct explainer *x, const struct timeline_row *r)
 {
     const struct timeline *t = x->timeline;
+    size_t first = timeline_first(t, r->conn), end = first;
+    ns_t longest = 0;
 
-    for (size_t i = timeline_first(t, r->conn); i < timeline_n(t) && timeline_row(t, i)->conn == r->conn; i++) {
+    for (; end < timeline_n(t) && timeline_row(t, end)->conn == r->conn; end++) {
+        const struct timeline_row *o = timeline_row(t, end);
+        if (is_same_direction(o, r) && o->last - o->first > longest)
+            longest = o->last - o->first;
+    }
+    for (size_t i = first; i < end; i++) {
         const struct timeline_row *o = timeline_row(t, i);
-        if (o != r && is_same_direction(o, r) && counts_before(x, o, r))
+        if (o != r && is_same_direction(o, r) && counts_before(x, o, r, longest))
             return false;
     }
     return true;
