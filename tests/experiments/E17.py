@@ -20,6 +20,7 @@ MUTANTS = [
     ("a sender recovers by other values", {"q": {"CC-13"}, "r": set()},
      ["--fabric", "switch pfc=0 " + RED, "--cc", "dcqcn:f=3,t=80us,ai=100M", "--window", "1024"]),
     ("a switch marks Not-ECT", {"r": {"FMT-12"}, "both": {"CC-11", "FMT-12"}}, ["--fabric", "switch pfc=0 mark=kmin=5K,kmax=200K,all=yes", "--cnp", "interval=50us"]),
+    ("CNPs with a PSN", {"q": {"CC-01"}, "r": {"CC-01"}}, ["-s", "100K", "--fabric", "switch pfc=0 " + RED, "--fault", "CC-01"]),
     ("a CNP for each mark", {"r": {"CC-04"}, "q": set()}, ["--fabric", "switch pfc=0 mark=kmin=0,kmax=1,pmax=1", "--cc", "dcqcn", "--fault", "CC-04"]),
 ]
 SCHEMES = ["none", "dcqcn", "dcqcn-cx", "timely", "timely-patched", "swift", "rttcc", "rocc", "sq", "hpcc"]
