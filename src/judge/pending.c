@@ -97,12 +97,42 @@ static bool is_told(const struct crossing *t, const struct found *f, uint32_t pe
            t->severity <= f->severity;
 }
 
+/* The number that a later response has to permit. A packet inside a message needs the credit of the next one. */
+static uint32_t crossing_number(const struct pkt *p, const struct verdict *v)
+{
+    return (uint32_t)v->seen + (p->op->flags & OPF_SEND && !(p->op->flags & OPF_START));
+}
+
+/* Whether the failure is that of another request without the credit that the one at hand lacks. */
+static bool lacks_the_same_credit(const struct judged *a, const struct found *f, const struct verdict *v)
+{
+    const struct crossing *t = &a->f->history->crossing;
+
+    return a->f->crossing && rule_table[f->rule].traits & T_CREDITS && t->rule == f->rule &&
+           t->permitted == (uint32_t)v->expected && t->severity <= f->severity;
+}
+
+static void add_to_crossing(struct crossing *t, const struct pkt *p, const struct verdict *v)
+{
+    t->last.frame = frame_u32(p);
+    t->last.psn = p->bth.psn;
+    t->last.number = crossing_number(p, v);
+    t->last.seen = (uint32_t)v->seen;
+    t->until += p->frame->ts - t->ts;
+    t->ts = p->frame->ts;
+}
+
 void pending_crossing(struct judge *j, const struct judged *a, const struct found *f, const struct verdict *v)
 {
     struct crossing *t = &a->f->history->crossing;
 
     if ((a->f->crossing && t->number >= v->seen) || is_told(t, f, (uint32_t)v->expected))
         return;
+    if (lacks_the_same_credit(a, f, v)) {
+        judge_is_broken(j, a->p);
+        add_to_crossing(t, a->p, v);
+        return;
+    }
     a->f->crossing = true;
     judge_is_broken(j, a->p);
     *t = (struct crossing){.rule = (uint8_t)f->rule,
@@ -115,7 +145,7 @@ void pending_crossing(struct judge *j, const struct judged *a, const struct foun
                            .lacks = f->lacks,
                            .psn = a->p->bth.psn,
                            .permitted = (uint32_t)v->expected,
-                           .number = (uint32_t)v->seen + (a->p->op->flags & OPF_SEND && !(a->p->op->flags & OPF_START)),
+                           .number = crossing_number(a->p, v),
                            .ts = a->p->frame->ts,
                            .until = a->p->frame->ts + CROSSES_WITHIN + judge_step(j, a->p)};
     snprintf(t->expected, sizeof t->expected, "%s", f->expected);
@@ -345,6 +375,16 @@ static bool is_permitted_now(const struct crossing *t, struct jflow *f)
     return unanswered_to(q, t->psn) <= q->r.p.max_rd;
 }
 
+/* A response permits the first of several requests: what is left is the latest one. */
+static void go_on_to_last(struct crossing *t)
+{
+    t->frame = t->last.frame;
+    t->psn = t->last.psn;
+    t->number = t->last.number;
+    snprintf(t->seen, sizeof t->seen, "SSN %u", t->last.seen);
+    t->last.frame = 0;
+}
+
 void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
@@ -355,6 +395,10 @@ void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow)
     if (near && p->op->flags & OPF_REQUEST)
         return;
     permitted = (near || t->of_response) && is_permitted_now(t, f);
+    if (permitted && t->last.frame) {
+        go_on_to_last(t);
+        permitted = is_permitted_now(t, f);
+    }
     f->crossing = near && !permitted;
     if (near || permitted)
         return;

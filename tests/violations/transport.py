@@ -191,3 +191,7 @@ CASES += [case("%s of another sender, before that of the requester was acknowled
 CASES += [case("a message of four packets is sent behind the one that probes for credits", "ACK-08",
                ON.replace("<rep", "<rep flow=1").replace("m=1", "m=1 s=1") + ">so 1; <ack 1 m=2 s={0|8}; >so 2 f=-; !>sf 3; >sm 4; >sm 5; >sl 6; <ack 6 m=4 s=8 at=1000",
                "Q", "ncqrR")]
+# Of several messages without a credit the first one is named.
+CASES += [case("three SENDs are sent behind the one that probes for credits", "ACK-08",
+               ON.replace("<rep", "<rep flow=1").replace("m=1", "m=1 s=1") + ">so 1; <ack 1 m=2 s={0|8}; >so 2 f=-; !>so 3 f=-; >so 4 f=-; >so 5; <ack 5 m=6 s=8 at=1000",
+               "Q", "ncqrR")]
