@@ -6,24 +6,37 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The bytes of a section. */
+struct cursor {
+    const uint8_t *p, *end;
+    bool bad;
+};
+
+#define SECTIONS (DIGEST_OWNERS + 1) /* of a block, at most */
+
+/* A section of a block, as far as it was read. */
+struct section {
+    struct cursor c;
+    uint32_t left;   /* records whose number was not read */
+    uint64_t number; /* of the latest record whose number was read */
+    ns_t ts;         /* of the record before it */
+    struct digest_slots slots;
+};
+
 struct reader {
     struct digest_end end;
-    uint8_t *strings;                            /* of the block */
-    struct digest_record records[DIGEST_FRAMES]; /* of the block, in the order of numbers; n 0: not read */
-    uint32_t n, at;                              /* frames of the block; the next one */
-    uint64_t before;                             /* frames of the blocks before it */
-    uint8_t *ring;                               /* DIGEST_RING places for frames, all zeros but what they hold */
+    uint8_t *strings;           /* of the block, of the frames read so far: */
+    uint32_t used;              /* bytes */
+    struct section *sections;   /* of the block, those that are read */
+    uint16_t of[DIGEST_FRAMES]; /* of the block, by number: 1 + the section whose next record is that of the frame */
+    uint32_t n, at;             /* frames of the block; the next one */
+    uint64_t before;            /* frames of the blocks before it */
+    uint8_t *ring;              /* DIGEST_RING places for frames, all zeros but what they hold */
     struct held {
         uint32_t head, behind, n; /* bytes before the gap, where those behind it begin, and where they end */
     } held[DIGEST_RING];
     unsigned turn; /* the next place */
     bool none;     /* no frame is read */
-};
-
-/* The bytes of a section. */
-struct cursor {
-    const uint8_t *p, *end;
-    bool bad;
 };
 
 static uint64_t get_varint(struct cursor *c)
@@ -82,37 +95,45 @@ static bool is_sound(const struct cap *c, const uint8_t *s, uint32_t n)
            part.gap_at <= f.caplen - part.gap && n == DIGEST_META + f.caplen - part.gap;
 }
 
-/* The records of a section of the block behind the frames that were read. *used: bytes of strings. */
-static bool get_section(struct cap *cap, struct cursor *c, uint32_t n, uint32_t *used)
+/* Read the number of the next record of section `s`: so records are read in the order of frames, each when its frame is
+ * wanted. False: it is damaged. */
+static bool get_number(struct reader *r, uint32_t s)
+{
+    struct section *x = &r->sections[s];
+    uint64_t i;
+
+    if (!x->left)
+        return true;
+    x->left--;
+    x->number += get_varint(&x->c);
+    i = x->number - (r->before + 1);
+    if (x->c.bad || x->number <= r->before || i < r->at || i >= r->n || r->of[i])
+        return false;
+    r->of[i] = (uint16_t)(s + 1);
+    return true;
+}
+
+/* Read the rest of the record of section `x` whose number was read: its string, *at. False: it is damaged. */
+static bool get_record(const struct cap *cap, struct section *x, uint32_t *at)
 {
     struct reader *r = cap->live;
-    uint64_t first = r->before + 1;
-    struct digest_slots slots = {.last_n = 0};
-    uint64_t number = 0, since;
-    ns_t ts = 0;
+    uint64_t since = get_varint(&x->c);
+    uint32_t has, before, len;
+    uint8_t slot;
 
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t has, before, len;
-        struct digest_record *k;
-        uint8_t slot;
-        number += get_varint(c);
-        since = get_varint(c);
-        ts = (ns_t)((uint64_t)ts + ((since >> 1) ^ -(since & 1)));
-        slot = get_byte(c) % DIGEST_SLOTS;
-        len = (uint32_t)get_varint(c);
-        if (c->bad || len < DIGEST_META || len > DIGEST_STRINGS + DIGEST_STRING_MAX - *used)
-            return false;
-        if (number < first || number - first >= r->n || ts < FRAME_TS_MIN || ts > FRAME_TS_MAX)
-            return false;
-        before = digest_before(&slots, slot, &has);
-        get_string(c, r->strings + *used, len, r->strings + before, has);
-        k = &r->records[number - first];
-        if (c->bad || k->n || !is_sound(cap, r->strings + *used, len))
-            return false;
-        *k = (struct digest_record){.ts = ts, .number = number, .at = *used, .n = len};
-        digest_now(&slots, slot, *used, len);
-        *used += len;
-    }
+    x->ts = (ns_t)((uint64_t)x->ts + ((since >> 1) ^ -(since & 1)));
+    slot = get_byte(&x->c) % DIGEST_SLOTS;
+    len = (uint32_t)get_varint(&x->c);
+    if (x->c.bad || len < DIGEST_META || len > DIGEST_STRINGS + DIGEST_STRING_MAX - r->used || x->ts < FRAME_TS_MIN ||
+        x->ts > FRAME_TS_MAX)
+        return false;
+    before = digest_before(&x->slots, slot, &has);
+    get_string(&x->c, r->strings + r->used, len, r->strings + before, has);
+    if (x->c.bad || !is_sound(cap, r->strings + r->used, len))
+        return false;
+    digest_now(&x->slots, slot, r->used, len);
+    *at = r->used;
+    r->used += len;
     return true;
 }
 
@@ -125,17 +146,20 @@ static bool is_wanted(const struct cap *c, uint32_t owner)
 static bool get_sections(struct cap *c, const uint8_t *p, const uint8_t *end)
 {
     struct reader *r = c->live;
-    uint32_t used = 0, all = 0, n, len;
+    uint32_t all = 0, wanted = 0, n, len;
 
     while (end - p >= DIGEST_SECTION) {
-        bool wanted = is_wanted(c, load_le32(p));
+        bool is = is_wanted(c, load_le32(p));
         n = load_le32(p + 4);
         len = load_le32(p + 8);
         p += DIGEST_SECTION;
-        if (len > (size_t)(end - p) || n > r->n - all)
+        if (len > (size_t)(end - p) || n > r->n - all || (is && wanted == SECTIONS))
             return false;
-        if (wanted && !get_section(c, &(struct cursor){p, p + len, false}, n, &used))
-            return false;
+        if (is) {
+            r->sections[wanted] = (struct section){.c = {p, p + len, false}, .left = n};
+            if (!get_number(r, wanted++))
+                return false;
+        }
         all += n;
         p += len;
     }
@@ -155,13 +179,13 @@ static int get_block(struct cap *c)
     if (n > DIGEST_BLOCK_MAX || !(h = source_peek(&c->src, 4 + n)) || n < 4)
         return cap_fail(c, source_offset(&c->src), "a block of a scan of %u bytes, which is not there", n);
     r->n = load_le32(h + 4);
-    r->at = 0;
+    r->at = r->used = 0;
     if (!r->n || r->n > DIGEST_FRAMES)
         return cap_fail(c, source_offset(&c->src), "a block of a scan with %u frames", r->n);
-    memset(r->records, 0, r->n * sizeof *r->records);
+    memset(r->of, 0, r->n * sizeof *r->of);
     if (!get_sections(c, h + 8, h + 4 + n))
         return cap_fail(c, source_offset(&c->src), "a block of a scan is damaged");
-    source_skip(&c->src, 4 + n);
+    source_skip(&c->src, 4 + n); /* its bytes stay until the next one is looked at */
     return 1;
 }
 
@@ -184,14 +208,14 @@ static const uint8_t *restore(struct cap *c, const uint8_t *bytes, const struct 
     return to;
 }
 
-/* Go to the next record that was read: 1; 0: there is none; a negative errno. */
+/* Go to the next frame that is read: 1; 0: there is none; a negative errno. */
 static int find_record(struct cap *c)
 {
     struct reader *r = c->live;
     int rc = r->none ? 0 : 1;
 
     while (rc > 0) {
-        while (r->at < r->n && !r->records[r->at].n)
+        while (r->at < r->n && !r->of[r->at])
             r->at++;
         if (r->at < r->n)
             break;
@@ -203,8 +227,9 @@ static int find_record(struct cap *c)
 static int digest_next(struct cap *c, struct frame *f)
 {
     struct reader *r = c->live;
-    const struct digest_record *k;
     struct digest_part part;
+    struct section *x;
+    uint32_t at, section;
     int rc = find_record(c);
 
     if (rc == 0 && r->end.error.err) { /* so ended the reading of the shard */
@@ -215,13 +240,16 @@ static int digest_next(struct cap *c, struct frame *f)
     }
     if (rc <= 0)
         return rc;
-    k = &r->records[r->at++];
+    section = r->of[r->at++] - 1u;
+    x = &r->sections[section];
     memset(f, 0, sizeof *f);
-    digest_meta_get(r->strings + k->at, f, &part);
-    f->ts = k->ts;
-    f->number = k->number;
+    f->number = x->number;
+    if (!get_record(c, x, &at) || !get_number(r, section))
+        return cap_fail(c, source_offset(&c->src), "a block of a scan is damaged");
+    f->ts = x->ts;
+    digest_meta_get(r->strings + at, f, &part);
     f->file = c->file;
-    f->data = restore(c, r->strings + k->at + DIGEST_META, f, &part);
+    f->data = restore(c, r->strings + at + DIGEST_META, f, &part);
     c->frames++;
     return 1;
 }
@@ -231,6 +259,7 @@ static void digest_close(struct cap *c)
     struct reader *r = c->live;
 
     free(r->strings);
+    free(r->sections);
     free(r->ring);
     digest_end_free(&r->end);
     free(r);
@@ -247,12 +276,13 @@ static int adopt(struct cap *c, struct reader *r)
     r->end.info.n_ifaces = 0;
     c->info = r->end.info;
     r->strings = malloc(DIGEST_STRINGS + DIGEST_STRING_MAX);
+    r->sections = calloc(SECTIONS, sizeof *r->sections);
     r->ring = calloc(DIGEST_RING, (size_t)r->end.longest + 1);
     c->next = digest_next;
     r->none = c->owners != NULL;
     for (unsigned i = 0; c->owners && i < DIGEST_OWNERS / 64; i++)
         r->none &= !c->owners[i];
-    if (!r->strings || !r->ring)
+    if (!r->strings || !r->sections || !r->ring)
         return cap_fail(c, 0, "out of memory");
     c->error.file = r->end.shard;
     return 1;
