@@ -59,6 +59,7 @@ struct place {
     struct {
         pid_t pid; /* 0: none */
         uint8_t from[16];
+        ns_t since; /* CLOCK_MONOTONIC: when it came */
     } client[AGENT_WAITING];
     unsigned refused; /* in succession */
     ns_t closed;      /* CLOCK_MONOTONIC: when the port opens again */
@@ -107,44 +108,9 @@ static void begin_client(struct place *p, unsigned i, int fd, const uint8_t from
         _exit(getppid() == parent ? (int)serve(p, fd) : SESSION_BROKEN);
     }
     p->client[i].pid = pid < 0 ? 0 : pid;
+    p->client[i].since = agent_now();
     memcpy(p->client[i].from, from, 16);
     close(fd);
-}
-
-/* Where a client from this address has room; AGENT_WAITING: nowhere. */
-static unsigned room_for(const struct place *p, const uint8_t from[16])
-{
-    unsigned room = AGENT_WAITING, alike = 0;
-
-    for (unsigned i = AGENT_WAITING; i-- > 0;)
-        if (!p->client[i].pid)
-            room = i;
-        else
-            alike += memcmp(p->client[i].from, from, 16) == 0;
-    return *p->served || alike >= AGENT_ALIKE ? AGENT_WAITING : room;
-}
-
-static void take_client(struct place *p)
-{
-    static const char busy[] = "rdmagen-agent busy\n";
-    struct sockaddr_in6 from = {0};
-    socklen_t n = sizeof from;
-    int fd = accept4(p->listener, (struct sockaddr *)&from, &n, SOCK_CLOEXEC);
-    unsigned room;
-
-    if (fd < 0)
-        return;
-    room = room_for(p, from.sin6_addr.s6_addr);
-    if (!agent_server_allows(p->server, from.sin6_addr.s6_addr)) {
-        close(fd);
-    } else if (room == AGENT_WAITING) {
-        if (send(fd, busy, sizeof busy - 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-            p->server->tell(p->server, "a client came while another is served");
-        close(fd);
-    } else {
-        watch_peer(fd);
-        begin_client(p, room, fd, from.sin6_addr.s6_addr);
-    }
 }
 
 static void close_port(struct place *p)
@@ -176,6 +142,69 @@ static void end_client(struct place *p, pid_t pid, int status)
     p->refused = WEXITSTATUS(status) == SESSION_REFUSED ? p->refused + 1 : 0;
     if (p->refused >= AGENT_FAILURES && p->listener >= 0)
         close_port(p);
+}
+
+/* The client that has been there longest, of those that have had time enough to prove that they know the token, and of
+ * those from that address (NULL: from any). AGENT_WAITING: none. */
+static unsigned slowest(const struct place *p, const uint8_t *from)
+{
+    ns_t since = agent_now() - AGENT_SLOW;
+    unsigned at = AGENT_WAITING;
+
+    for (unsigned i = 0; i < AGENT_WAITING; i++)
+        if (p->client[i].pid && p->client[i].since < since && (!from || memcmp(p->client[i].from, from, 16) == 0)) {
+            since = p->client[i].since;
+            at = i;
+        }
+    return at;
+}
+
+/* Where a client from this address has room, if need be in place of one that is slow; AGENT_WAITING: nowhere. */
+static unsigned room_for(struct place *p, const uint8_t from[16])
+{
+    unsigned room = AGENT_WAITING, alike = 0;
+    int status = 0;
+
+    for (unsigned i = AGENT_WAITING; i-- > 0;)
+        if (!p->client[i].pid)
+            room = i;
+        else
+            alike += memcmp(p->client[i].from, from, 16) == 0;
+    if (*p->served)
+        return AGENT_WAITING;
+    if (room < AGENT_WAITING && alike < AGENT_ALIKE)
+        return room;
+    room = slowest(p, alike >= AGENT_ALIKE ? from : NULL);
+    if (room < AGENT_WAITING) {
+        pid_t pid = p->client[room].pid;
+        kill(pid, SIGKILL);
+        if (waitpid(pid, &status, 0) == pid)
+            end_client(p, pid, WIFSIGNALED(status) ? SESSION_SILENT << 8 : status);
+    }
+    return room;
+}
+
+static void take_client(struct place *p)
+{
+    static const char busy[] = "rdmagen-agent busy\n";
+    struct sockaddr_in6 from = {0};
+    socklen_t n = sizeof from;
+    int fd = accept4(p->listener, (struct sockaddr *)&from, &n, SOCK_CLOEXEC);
+    unsigned room;
+
+    if (fd < 0)
+        return;
+    room = room_for(p, from.sin6_addr.s6_addr);
+    if (!agent_server_allows(p->server, from.sin6_addr.s6_addr)) {
+        close(fd);
+    } else if (room == AGENT_WAITING) {
+        if (send(fd, busy, sizeof busy - 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+            p->server->tell(p->server, "a client came while another is served");
+        close(fd);
+    } else {
+        watch_peer(fd);
+        begin_client(p, room, fd, from.sin6_addr.s6_addr);
+    }
 }
 
 static void end_clients(struct place *p)

@@ -8,6 +8,7 @@
 #define AGENT_PORT     18517
 #define AGENT_WAITING  16              /* most clients that have not proved to know the token, ... */
 #define AGENT_ALIKE    4               /* ... of them from one address */
+#define AGENT_SLOW     (1 * NS_PER_S)  /* then one that has not proved it gives way to another, if there is no room */
 #define AGENT_FAILURES 3               /* clients in succession without the token, and the port is closed ... */
 #define AGENT_CLOSED   (10 * NS_PER_S) /* ... for so long */
 

@@ -148,33 +148,33 @@ static void broken(struct session *s, const char *why)
     s->end = SESSION_BROKEN;
 }
 
-/* Take the first line of the input, with the bytes behind it. How many bytes it has; 0: it is not complete, or wrong.
- */
-static size_t take_line(struct session *s)
+/* Take the line at `in`, the last `n` bytes of the input, with the bytes behind it. How many bytes it has; 0: it is not
+ * complete, or wrong. */
+static size_t take_line(struct session *s, char *in, size_t n)
 {
-    char *end = memchr(s->in, '\n', s->n_in);
+    char *end = memchr(in, '\n', n);
     size_t len, data;
 
     if (!end) {
-        if (s->n_in >= LINE_BYTES)
+        if (n >= LINE_BYTES)
             broken(s, "the line is too long");
         return 0;
     }
-    len = (size_t)(end - s->in);
+    len = (size_t)(end - in);
     if (len >= LINE_BYTES) {
         broken(s, "the line is too long");
         return 0;
     }
-    data = s->proved ? line_data(s->in, len) : 0;
+    data = s->proved ? line_data(in, len) : 0;
     if (data > LINE_DATA)
         broken(s, "too much data");
-    if (data > LINE_DATA || s->n_in - len - 1 < data)
+    if (data > LINE_DATA || n - len - 1 < data)
         return 0;
     *end = '\0';
     if (!s->proved)
-        prove(s, s->in, len);
+        prove(s, in, len);
     else
-        agent_line(&s->agent, s->in, len, (const uint8_t *)end + 1, data);
+        agent_line(&s->agent, in, len, (const uint8_t *)end + 1, data);
     return len + 1 + data;
 }
 
@@ -185,14 +185,15 @@ static bool is_over(const struct session *s)
 
 static void take_lines(struct session *s)
 {
-    size_t at;
+    size_t at = 0, len;
 
-    while (!is_over(s) && s->n_in && (at = take_line(s)) != 0) {
-        s->n_in -= at;
-        memmove(s->in, s->in + at, s->n_in);
+    while (!is_over(s) && at < s->n_in && (len = take_line(s, s->in + at, s->n_in - at)) != 0) {
+        at += len;
         if (s->agent.out.len > LINE_BYTES)
             flush(s);
     }
+    s->n_in -= at;
+    memmove(s->in, s->in + at, s->n_in);
 }
 
 static void receive(struct session *s)

@@ -401,6 +401,86 @@ Test(agent_session, who_proves_it_first_is_served)
     server_end(server);
 }
 
+/* Clients of one's own address that say nothing, as many as there may be, hold the port for a second, and not until
+ * they have to prove it. */
+Test(agent_session, who_is_silent_gives_way)
+{
+    int idle[AGENT_ALIKE], fd = -1;
+    char said[400];
+    unsigned open = 0;
+    uint16_t port;
+    pid_t server;
+
+    hangs_after(30);
+    server = server_begin(&port);
+    for (unsigned i = 0; i < AGENT_ALIKE; i++) {
+        idle[i] = dial(port);
+        cr_assert(recv(idle[i], said, sizeof said, 0) > 16 && memcmp(said, "rdmagen-agent 1 ", 16) == 0);
+    }
+    while (fd < 0) {
+        fd = dial(port);
+        cr_assert(recv(fd, said, sizeof said, 0) > 0);
+        if (memcmp(said, "rdmagen-agent busy", 18) == 0) {
+            close(fd);
+            fd = -1;
+            usleep(20000);
+        }
+    }
+    for (unsigned i = 0; i < AGENT_ALIKE; i++)
+        open += recv(idle[i], said, sizeof said, MSG_DONTWAIT) < 0 && errno == EAGAIN;
+    cr_expect_eq(open, AGENT_ALIKE - 1, "%u of the silent ones are still there", open);
+    server_end(server);
+}
+
+/* CPU time that the child of the server has used, in ticks of 10 ms. */
+static unsigned long ticks_of_child(pid_t server)
+{
+    unsigned long user = 0, system = 0;
+    char path[64];
+    int child = 0;
+    FILE *f;
+
+    snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)server, (int)server);
+    f = fopen(path, "r");
+    cr_assert(f && fscanf(f, "%d", &child) == 1);
+    fclose(f);
+    snprintf(path, sizeof path, "/proc/%d/stat", child);
+    f = fopen(path, "r");
+    cr_assert(f && fscanf(f, "%*d %*s %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) == 2);
+    fclose(f);
+    return user + system;
+}
+
+/* Short lines, a megabyte at once, are not moved for each of them. */
+Test(agent_session, many_lines_at_once_cost_little)
+{
+    enum { LINES = 260000 };
+    static char said[65536], lines[4 * LINES];
+    unsigned got = 0;
+    size_t at = 0;
+    uint16_t port;
+    pid_t server;
+    int fd;
+
+    hangs_after(60);
+    for (size_t i = 0; i < sizeof lines; i++)
+        lines[i] = "1 a\n"[i % 4];
+    server = server_begin(&port);
+    know(port, said, sizeof said, &fd);
+    while (got < LINES) {
+        ssize_t n = at < sizeof lines ? send(fd, lines + at, sizeof lines - at, MSG_NOSIGNAL | MSG_DONTWAIT) : 0;
+        at += n > 0 ? (size_t)n : 0;
+        if (n > 0)
+            continue;
+        n = recv(fd, said, sizeof said, 0);
+        cr_assert_gt(n, 0);
+        for (ssize_t i = 0; i < n; i++)
+            got += said[i] == '\n';
+    }
+    cr_expect_lt(ticks_of_child(server), 100, "%lu ticks", ticks_of_child(server));
+    server_end(server);
+}
+
 /* Most memory that a process has had, kB, by /proc; the child of the server that is served. */
 static unsigned peak_of_child(pid_t server)
 {
