@@ -397,6 +397,53 @@ Test(hostile_peer, is_connected_by_the_reply_of_whom_it_asked_only)
     close_endpoint();
 }
 
+static uint8_t mac_now;
+
+static bool path_by_mac(void *user, const uint8_t gid[16], struct av *av)
+{
+    path_to(user, gid, av);
+    av->dmac[5] = mac_now;
+    return true;
+}
+
+/* The last byte of the MAC address that the next message of the agent goes to. */
+static unsigned next_mac(struct cm_agent *a, ns_t now)
+{
+    static uint8_t frame[EP_FRAME_MAX];
+
+    cm_agent_run(a, now);
+    cr_assert_gt(ep_tx(ep, frame, sizeof frame, now), 0);
+    return frame[5];
+}
+
+Test(hostile_peer, a_message_is_sent_again_to_the_mac_address_that_its_peer_has_by_then)
+{
+    struct cm_agent_config c = {.path = path_by_mac, .event = on_event, .seed = 3};
+    struct ep_peer peer = ep_peer_default();
+    struct ep_qp_init init = {.type = QPT_RC, .srq = EP_NO_SRQ};
+    struct cm_params own;
+    struct cm_agent *a;
+
+    open_endpoint(EP_STRICT, QPT_RC);
+    c.ep = ep;
+    a = cm_agent_new(&c);
+    init.pd = pd;
+    init.send_cq = init.recv_cq = cq;
+    int handle = ep_qp_create(ep, &init);
+    cm_params_linux(&own);
+    cm_params_ip(&own, OWN, PEER, CM_PS_TCP, 40000, 7174);
+    own.qpn = ep_qp(ep, handle)->qpn;
+    mac_now = 7;
+    cr_assert(cm_agent_connect(a, handle, &own, &peer, 0));
+    cr_expect_eq(next_mac(a, 0), 7);
+    mac_now = 8;
+    cr_expect_eq(next_mac(a, 20 * NS_PER_S), 8);
+    mac_now = 7;
+    cr_expect_eq(next_mac(a, 40 * NS_PER_S), 7);
+    cm_agent_free(a);
+    close_endpoint();
+}
+
 /* A server for one client at a time. */
 static int only = -1;
 static bool taken;

@@ -555,3 +555,14 @@ Test(judge_trace, a_dreq_without_drep_is_found_at_its_interface)
     cr_expect_eq(findings_at(judge_findings(j), 0)->tap, 3);
     judge_free(j);
 }
+
+Test(judge_trace, numbers_of_cm_messages_of_more_than_16_bits_are_hexadecimal)
+{
+    struct judge *j = judge_new(&(struct judge_opts){.complete = true});
+    struct cm_msg m = {.mad.attr_id = CM_RTU};
+    struct found f = cm_found_of(j, &m, verdict_fail(RULE_CM_01, "remote comm id", 0x10000, 0xffff), 0);
+
+    cr_expect_str_eq(f.expected, "remote comm id 0x10000");
+    cr_expect_str_eq(f.seen, "remote comm id 65535");
+    judge_free(j);
+}

@@ -3,15 +3,13 @@
 
 #define AHEAD (5 * NS_PER_MS) /* the clock of the second tap */
 
-/* Station `mac` asks for `quanta` of silence, `after` ns after the packet before; 0 ends it. */
-static void station_pauses(uint8_t mac, ns_t after, uint16_t quanta)
+static void pause_frame(ns_t after, const uint8_t data[60])
 {
-    uint8_t data[60] = {0x01, 0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, mac, 0x88, 0x08, 0, 1, quanta >> 8, quanta & 0xff};
     struct frame f = {.ts = t.now += after,
                       .number = ++t.frame,
                       .file = t.file,
-                      .len = sizeof data,
-                      .caplen = sizeof data,
+                      .len = 60,
+                      .caplen = 60,
                       .has_ts = true,
                       .linktype = LINK_ETHERNET,
                       .data = data};
@@ -20,6 +18,22 @@ static void station_pauses(uint8_t mac, ns_t after, uint16_t quanta)
 
     pkt_decode(&p, &f, &o);
     observer_packet(t.observer, &p);
+}
+
+/* Station `mac` asks for `quanta` of silence, `after` ns after the packet before; 0 ends it. */
+static void station_pauses(uint8_t mac, ns_t after, uint16_t quanta)
+{
+    pause_frame(after, (uint8_t[60]){0x01, 0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, mac, 0x88, 0x08, 0, 1, quanta >> 8,
+                                     quanta & 0xff});
+}
+
+/* The same of class 5 alone. */
+static void class_5_pauses(ns_t after, uint16_t quanta)
+{
+    pause_frame(
+        after, (uint8_t[60]){
+                   0x01,         0x80, 0xc2, 0, 0, 1, 2, 0, 0, 0, 0, 1, 0x88, 0x08, 1, 1, 0, 1 << 5, [28] = quanta >> 8,
+                   quanta & 0xff});
 }
 
 static void pause_for(ns_t after, uint16_t quanta)
@@ -96,6 +110,32 @@ Test(timeline_taps, pauses_that_follow_each_other_hold_back_who_has_nothing_outs
     talk(&t, 1, 10 * US, mk_ack(101, 0x1f, 2));
     cr_expect_eq(account()->states[TIME_PAUSED], 300 * US);
     cr_expect_eq(account()->states[TIME_IDLE], 50 * US);
+}
+
+/* A message of the DSCP waits for its response while class 5 is paused; another queue pair has DSCP 40, of that class.
+ */
+static ns_t paused_with_dscp(uint8_t dscp)
+{
+    struct pkt other = mk(OP_SEND_ONLY, 7, 10), first = mk(OP_SEND_ONLY, 100, 10), p = mk(OP_SEND_ONLY, 101, 10);
+
+    start();
+    other.tos = 40 << 2;
+    first.tos = p.tos = (uint8_t)(dscp << 2);
+    talk(&t, 0, 0, first);
+    talk(&t, 1, 10 * US, mk_ack(100, 0x1f, 1));
+    talk_to(&t, 0, US, 0x99, other);
+    talk(&t, 0, US, p);
+    class_5_pauses(5 * US, 0xffff);
+    class_5_pauses(250 * US, 0);
+    talk(&t, 1, 10 * US, mk_ack(101, 0x1f, 2));
+    return account()->states[TIME_PAUSED];
+}
+
+Test(timeline_taps, a_pause_of_another_class_holds_nothing_back)
+{
+    cr_expect_eq(paused_with_dscp(40), 250 * US);
+    talk_stop(&t);
+    cr_expect_eq(paused_with_dscp(0), 0);
 }
 
 Test(timeline_taps, a_pause_that_ended_long_before_the_next_request_held_nothing_back)
