@@ -10,6 +10,7 @@ SAME = {"Async Event Request": "Asynchronous Event Request", "Active Namespace L
         "Write Zero": "Write Zeroes", "Reserve Register": "Reservation Register", "Reserve Report": "Reservation Report", "Reserve Acquire": "Reservation Acquire",
         "Reserve Release": "Reservation Release", "Authentication Recv": "Authentication Receive"}
 SMB2_NAMES = {"GetInfo": "Query Info", "SetInfo": "Set Info", "Find": "Query Directory", "KeepAlive": "Echo", "Notify": "Change Notify"}
+RIGHTS = {"RD": "READ", "LU": "LOOKUP", "MD": "MODIFY", "XT": "EXTEND", "DL": "DELETE", "XE": "EXECUTE"}
 # Commands of NVMe that it calls unknown, as it does those without a name; of Authentication Receive it does so where the data are.
 UNKNOWN = ("Verify", "Zone Management Send", "Zone Management Receive", "Zone Append", "Authentication Receive", r"opcode 0x\w\w")
 
@@ -66,7 +67,8 @@ PARTS = (
     ("NFS", r" (FILE_SYNC|DATA_SYNC|UNSTABLE)", lambda m: " %s$| data \\d" % m[1], "of the data see below"),
     ("NFS", r"  (?:Regular File|Directory|Symbolic Link) mode: \d+ uid: \d+ gid: \d+", None, "attributes are not decoded"),
     ("NFS", r" \. \.\.(?: \S+)*", None, "nor are the entries of directories"),
-    ("NFS", r", (?:\[[A-Z][^]]*\](?:, )?)+", None, "which rights are asked for and given is in the body of ACCESS, which is not decoded"),
+    ("NFS", r", \[(?:Check|Allowed): ([A-Z ]+)\]", lambda m: " access%s$" % "".join(" " + RIGHTS[w] for w in m[1].split()), ""),
+    ("NFS", r", \[Access Denied: [A-Z ]+\]", None, "those that are asked for stand in the line of the call"),
     ("NFS", r" StateID: 0x\w+", None, "a CRC of the state identifier that tshark makes up: rdma has the file handle"),
     ("NFS", r" Offset: (\d+)", lambda m: " offset %s\\b|%s" % (m[1], DATA), "where the last of the data came tshark tells of the call again"),
     ("NFS", r" Len: (\d+)", lambda m: " count %s\\b|%s" % (m[1], DATA), "likewise"),

@@ -13,7 +13,7 @@ static const struct {
     [1] = {"F", "a", "", NULL, NULL, 0, 0},
     [2] = {"FRg", "W", "W", NULL, NULL, 0, 0},
     [3] = {"Fn", "FQQ", "Q", NULL, NULL, 0, 0},
-    [4] = {"F4", "Q4", "Q", NULL, NULL, 0, 0},
+    [4] = {"F|x", "Q|x", "Q", &nfs3_access_hdr, &nfs3_rights_hdr, 4, 4},
     [5] = {"F", "QD", "Q", NULL, NULL, 0, 0},
     [6] = {"F|oc", "Q|c4D", "Q", &nfs3_io_hdr, &nfs3_read_result_hdr, 12, 8},
     [7] = {"F|ocsD", "W|cs8", "W", &nfs3_write_hdr, &nfs3_write_result_hdr, 16, 16},
@@ -54,11 +54,13 @@ static void items_with(struct walk *w, const char *what, const struct hdr *h, ui
 
 /* --- Version 4 -------------------------------------------------------------------------------- */
 
+enum { ACCESS = 3 };
+
 /* Arguments, and results if it succeeded. Operations that are not here are named, and end what is decoded. */
 static const struct {
     const char *args, *results;
 } ops[] = {
-    [3] = {"4", "44"},                                   /* ACCESS */
+    [ACCESS] = {"x", "44"},
     [4] = {"4T", "S"},                                   /* CLOSE; the state id of its result means nothing */
     [5] = {"oc", "8"},                                   /* COMMIT */
     [6] = {"KnA", "CB"},                                 /* CREATE */
@@ -179,10 +181,22 @@ static void call4(struct walk *w)
         if (l && !w->lost)
             l->len = w->at - at;
     }
+    c->have_access = c->have_access && c->main == ACCESS;
+}
+
+/* The result of ACCESS, from byte `at` on. */
+static void note_rights(struct nfs_call *found, const struct walk *w, uint32_t at)
+{
+    if (w->m->len - at < 16)
+        return;
+    found->access = (uint16_t)load_be32(w->m->b + at + 12);
+    found->have_access = true;
 }
 
 static void reply4(struct walk *w, struct nfs_reply *r)
 {
+    bool more = false; /* rights are told if ACCESS is what the compound was sent for */
+
     walk_layer(w, &nfs4_status_hdr, w->at, 4);
     r->status = walk_word(w);
     r->known = !w->lost;
@@ -195,14 +209,18 @@ static void reply4(struct walk *w, struct nfs_reply *r)
         uint32_t at = w->at, op = walk_word(w), status = walk_word(w);
         struct layer *l;
         if (w->lost)
-            return;
+            break;
         l = op_layer(w, &nfs4_result_hdr, at);
         walk_items(w, status ? op == 34 ? "B" : "" : op_items(op, false)); /* SETATTR says even then what it has set */
         if (l && !w->lost)
             l->len = w->at - at;
         if (status)
             break;
+        if (op == ACCESS && !w->lost)
+            note_rights(&r->found, w, at);
+        more |= weight(op) > weight(ACCESS);
     }
+    r->found.have_access = r->found.have_access && !more;
 }
 
 /* --- Both ------------------------------------------------------------------------------------- */

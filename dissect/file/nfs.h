@@ -27,11 +27,12 @@ struct nfs_call {
     uint32_t count, fh_hash;
     uint32_t inside;          /* bytes of a file's data that are in the message */
     uint16_t n_ops;           /* of a compound: as it states */
+    uint16_t access;          /* rights that ACCESS asks for, or is granted: bits of RFC 1813 and 8276 */
     uint8_t ops[NFS_OPS_MAX]; /* opcodes; those above 255 as 0 */
     uint8_t known;            /* how many of `ops` are known */
     uint8_t main;             /* the opcode of the operation that the compound is sent for; 0: none */
     uint8_t minor, stable;
-    bool have_fh, have_offset, have_count, have_stable;
+    bool have_fh : 1, have_offset : 1, have_count : 1, have_stable : 1, have_access : 1;
     char name[NFS_NAME_MAX + 1]; /* the last one in the arguments, as text */
 };
 
@@ -41,7 +42,8 @@ struct nfs_reply {
     uint32_t n_ops;  /* of a compound: operations with a result; the last of them has failed if `status` is not 0 */
     uint32_t inside; /* bytes of a file's data that are in the message */
     bool known;      /* there is a status */
-    /* of version 3: file handle, count and what was made stable, as a call has them; nothing else is valid */
+    /* of version 3: file handle, count and what was made stable, as a call has them; of both: the rights that were
+     * granted, if it is a reply to ACCESS; nothing else is valid */
     struct nfs_call found;
 };
 
@@ -72,7 +74,7 @@ extern const struct vdesc nfs_op_desc, nfs_proc3_desc, nfs_proc4_desc, nfs_statu
 
 /* clang-format off */
 #define NFS_HDRS(X) \
-    X(nfs3) X(nfs3_status) X(nfs3_io) X(nfs3_write) X(nfs3_read_result) \
+    X(nfs3) X(nfs3_status) X(nfs3_access) X(nfs3_rights) X(nfs3_io) X(nfs3_write) X(nfs3_read_result) \
     X(nfs3_write_result) X(nfs4) X(nfs4_status) X(nfs4_tag) X(nfs4_minor) \
     X(nfs4_ops) X(nfs4_op) X(nfs4_result) X(nfs_fh) X(nfs_name) \
     X(nfs_stateid) X(nfs_rest)

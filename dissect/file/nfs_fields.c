@@ -67,6 +67,19 @@ static const struct field nfs3_status_fields[] = {
 };
 HDR(nfs3_status, "rdma.nfs.status3", "Network File System (status)", 4);
 
+/* The low byte of a word. */
+#define ACCESS_BITS(when, at, abbrev, label, blurb)                                                                    \
+    FIELD_ROW(when, 8 * (at) + 24, 8, FT_UINT8, BASE_HEX, NULL, 0, abbrev, label, blurb)
+#define ACCESS_CHECK(when, at)                                                                                         \
+    ACCESS_BITS(when, at, "nfs.access_check", "Check access",                                                          \
+                "Rights that are asked for: 0x1 READ, 0x2 LOOKUP, 0x4 MODIFY, 0x8 EXTEND, 0x10 DELETE, 0x20 EXECUTE.")
+#define ACCESS_RIGHTS(when, at)                                                                                        \
+    ACCESS_BITS(when, at, "nfs.access_rights", "Access rights (of requested)", "Those of them that the user has.")
+static const struct field nfs3_access_fields[] = {ACCESS_CHECK(NULL, 0)};
+HDR(nfs3_access, "rdma.nfs.access3", "Network File System (rights asked for)", 4);
+static const struct field nfs3_rights_fields[] = {ACCESS_RIGHTS(NULL, 0)};
+HDR(nfs3_rights, "rdma.nfs.rights3", "Network File System (rights)", 4);
+
 #define OFFSET3    HYPER(NULL, 0, "nfs.offset3", "offset", "Byte of the file where the data begin.")
 #define COUNT3(at) WORD(NULL, at, BASE_DEC, NULL, "nfs.count3", "count", "Bytes.")
 static const struct field nfs3_io_fields[] = {OFFSET3, COUNT3(8)};
@@ -119,7 +132,16 @@ HDR(nfs4_minor, "rdma.nfs.minor", "Network File System (operations)", 8);
 static const struct field nfs4_ops_fields[] = {OPS(0)};
 HDR(nfs4_ops, "rdma.nfs.ops", "Network File System (operations)", 4);
 
-enum { COMMIT = 5, READ = 25, WRITE = 38, BIND = 41, CREATE_SESSION = 43, DESTROY_SESSION = 44, SEQUENCE = 53 };
+enum {
+    ACCESS = 3,
+    COMMIT = 5,
+    READ = 25,
+    WRITE = 38,
+    BIND = 41,
+    CREATE_SESSION = 43,
+    DESTROY_SESSION = 44,
+    SEQUENCE = 53
+};
 #define OP_IS(name, condition)                                                                                         \
     static bool name(const uint8_t *p, uint32_t len)                                                                   \
     {                                                                                                                  \
@@ -128,6 +150,7 @@ enum { COMMIT = 5, READ = 25, WRITE = 38, BIND = 41, CREATE_SESSION = 43, DESTRO
     }
 OP_IS(is_sequence, op == SEQUENCE)
 OP_IS(has_session, op == SEQUENCE || op == DESTROY_SESSION || op == BIND)
+OP_IS(is_access, op == ACCESS)
 OP_IS(is_commit, op == COMMIT)
 OP_IS(is_read, op == READ)
 OP_IS(is_write, op == WRITE)
@@ -153,6 +176,7 @@ static const struct field nfs4_op_fields[] = {
     HIGH_SLOT(is_sequence, 28),
     FIELD_ROW(is_sequence, 8 * 32 + 31, 1, FT_BOOL, BASE_NONE, NULL, 0, "nfs.cachethis4", "cache this?",
               "The server keeps the reply."),
+    ACCESS_CHECK(is_access, 4),
     OFFSET4(is_commit, 4),
     COUNT4(is_commit, 12),
     OFFSET4(is_read, 20),
@@ -165,6 +189,7 @@ HDR(nfs4_op, "rdma.nfs.op", "Network File System (operation)", 4);
 
 OP_IS(is_sequence_ok, op == SEQUENCE && len >= 8 && !load_be32(p + 4))
 OP_IS(has_session_ok, (op == SEQUENCE || op == CREATE_SESSION || op == BIND) && len >= 8 && !load_be32(p + 4))
+OP_IS(is_access_ok, op == ACCESS && len >= 8 && !load_be32(p + 4))
 OP_IS(is_read_ok, op == READ && len >= 8 && !load_be32(p + 4))
 OP_IS(is_write_ok, op == WRITE && len >= 8 && !load_be32(p + 4))
 static const struct field nfs4_result_fields[] = {
@@ -177,6 +202,9 @@ static const struct field nfs4_result_fields[] = {
     WORD(is_sequence_ok, 36, BASE_DEC, NULL, "nfs.target_high_slotid", "target high slot id",
          "Highest slot that the server wants to be used."),
     WORD(is_sequence_ok, 40, BASE_HEX, NULL, "nfs.sequence.flags", "status flags", "What the client must look after."),
+    ACCESS_BITS(is_access_ok, 8, "nfs.access_supported", "Supported types (of requested)",
+                "Those of the rights asked for that the server can tell."),
+    ACCESS_RIGHTS(is_access_ok, 12),
     WORD(is_read_ok, 8, BASE_DEC, NULL, "nfs.eof", "eof", "1: the file ends with these data."),
     WORD(is_read_ok, 12, BASE_DEC, NULL, "nfs.read.data_length", "Read length", "Bytes read."),
     COUNT4(is_write_ok, 8),

@@ -225,6 +225,18 @@ static void stable_text(struct buf *b, uint64_t v)
 }
 const struct vdesc nfs_stable_desc = VDESC_TEXT(stable_text);
 
+/* " access READ MODIFY", " access none". */
+static void access_put(struct buf *b, unsigned rights)
+{
+    static const char *const names[] = {"READ",    "LOOKUP",     "MODIFY",      "EXTEND",    "DELETE",
+                                        "EXECUTE", "XATTR_READ", "XATTR_WRITE", "XATTR_LIST"};
+
+    buf_puts(b, rights ? " access" : " access none");
+    for (unsigned i = 0; i < ARRAY_LEN(names); i++)
+        if (rights >> i & 1)
+            buf_printf(b, " %s", names[i]);
+}
+
 void nfs_arguments_text(struct buf *b, const struct nfs_call *c)
 {
     if (c->have_fh)
@@ -237,4 +249,6 @@ void nfs_arguments_text(struct buf *b, const struct nfs_call *c)
         buf_printf(b, " count %u", c->count);
     if (c->have_stable && nfs_stable_str(c->stable))
         buf_printf(b, " %s", nfs_stable_str(c->stable));
+    if (c->have_access)
+        access_put(b, c->access);
 }

@@ -136,6 +136,16 @@ static void take_stable(struct walk *w)
     w->call->have_stable = true;
 }
 
+static void take_access(struct walk *w)
+{
+    uint32_t v = walk_word(w);
+
+    if (!w->call || w->lost)
+        return;
+    w->call->access = (uint16_t)v;
+    w->call->have_access = true;
+}
+
 /* Whether a chunk holds the `n` bytes that belong here. Of a call, the position tells; of a reply, the chunks of the
  * write list are used in their order, one for each result that may be in a chunk. */
 static bool is_in_chunk(struct walk *w, uint32_t n)
@@ -351,6 +361,7 @@ static const struct item {
     ['o'] = {0, take_offset},
     ['p'] = {0, take_full_entries3},
     ['s'] = {0, take_stable},
+    ['x'] = {0, take_access},
 };
 
 void walk_items(struct walk *w, const char *what)

@@ -281,6 +281,35 @@ Test(rpcrdma, operations_behind_data_in_a_chunk_are_decoded)
     run_free(r);
 }
 
+/* Of version 3, and of a compound: ACCESS, or OPEN with ACCESS behind it. */
+Test(rpcrdma, access_tells_the_rights_that_are_asked_for_and_given)
+{
+    struct run *r = run_new("nfs");
+    struct words w = {0}, o = {0}, a = {0}, b = {0};
+    struct pkt *p;
+
+    ADD(&w, XID, 1, 32, RPCRDMA_MSG, 0, 0, 0);
+    add_call(&w, RPC_NFS, 3, 4);
+    ADD(&w, 8, 0x01000100, 0, 0x2d);
+    cr_expect_str_eq(call(r, &w), "NFS ACCESS xid 0x11223344 fh 0x62d40c52 access READ MODIFY EXTEND EXECUTE");
+    ADD(&a, XID, 1, 32, RPCRDMA_MSG, 0, 0, 0, XID, 1, 0, 0, 0, 0, 0, 0, 0);
+    p = send_words(r, TARGET, 100, &a);
+    cr_expect(says(p, "NFS ACCESS xid 0x11223344: NFS3_OK access none"), "%s", p->note.ulp);
+    cr_expect_eq(value_of(p, "nfs.access_rights"), 0);
+    run_free(r);
+    r = run_new("nfs");
+    ADD(&o, XID, 1, 32, RPCRDMA_MSG, 0, 0, 0);
+    add_call(&o, RPC_NFS, 4, 1);
+    ADD(&o, 0, 0, 2, 15, 1, 0x61000000, 3, 0x1f);
+    cr_expect_str_eq(call(r, &o), "NFS LOOKUP xid 0x11223344 \"a\"");
+    ADD(&b, XID, 1, 32, RPCRDMA_MSG, 0, 0, 0, XID, 1, 0, 0, 0, 0, 0, 0, 2, 15, 0, 3, 0, 0x1f, 0x03);
+    p = send_words(r, TARGET, 100, &b);
+    cr_expect(says(p, "NFS LOOKUP xid 0x11223344: NFS4_OK"), "%s", p->note.ulp);
+    cr_expect_eq(value_of(p, "nfs.access_rights"), 3);
+    cr_expect_eq(value_of(p, "nfs.access_supported"), 0x1f);
+    run_free(r);
+}
+
 Test(rpcrdma, a_callback_is_a_call_of_the_server)
 {
     struct run *r = run_new("nfs");
