@@ -47,6 +47,12 @@ static ns_t latest_of(const struct flow_notes *t)
     return t->headers.last_ts > t->responses.last_ts ? t->headers.last_ts : t->responses.last_ts;
 }
 
+/* Whether responses to the requests of a flow passed its tap: if none did, CNPs take another way, too. */
+static bool sees_responses(const struct flow_notes *t)
+{
+    return t->responses.last_frame != 0;
+}
+
 /* The receiver's tap `far` has CNPs that the tap `near` its sender lacks, which saw the packets of that whole time. */
 static void compare(struct explainer *x, uint32_t near, uint32_t far)
 {
@@ -57,7 +63,8 @@ static void compare(struct explainer *x, uint32_t near, uint32_t far)
          seen = sent > came ? explain_clock(x, tap, conn_flow_at(conns, far)->tap, latest_of(x->notes[near])) : 0;
     bool settled = trip >= 0 && seen >= m->latest_cnp + ROUNDS * trip,
          fewer = sent >= came + (settled ? 1 : LOST_LEAST),
-         missing = fewer && seen >= m->latest_cnp && passes_first(x, near, far) && !is_one_between(x, near, far);
+         missing = fewer && sees_responses(x->notes[near]) && seen >= m->latest_cnp && passes_first(x, near, far) &&
+                   !is_one_between(x, near, far);
     struct incident *st = missing ? incident_new(x, CAUSE_LOST_CNP, far, NULL) : NULL;
 
     if (!st)
