@@ -1,4 +1,6 @@
-/* layer 3 (explain): hypotheses about several connections: one incident explains others. */
+/* layer 3 (explain): hypotheses about several connections: one incident explains others; times in which no frame
+ * passed. */
+#include "dissect/pkt.h"
 #include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
 
@@ -171,6 +173,74 @@ static void explain_before(struct explainer *x, uint32_t number)
     if (lost >= BEFORE_LEAST)
         incident_add(st, SAY(BEFORE_IT, .time = lost, .n = n));
 }
+
+/* --- No frame at all -------------------------------------------------------------------------- */
+
+#define QUIET_UNKNOWN (500 * NS_PER_MS) /* shortest interruption, where the ACK timeout is not known */
+
+void explain_quiet(struct explainer *x, const struct pkt *p)
+{
+    struct quiet *least = &x->quiet[0], q = {x->last, p->frame->ts, frame_u32(p)};
+
+    if (!x->last)
+        return;
+    for (unsigned i = 1; i < QUIET_TIMES; i++)
+        if (x->quiet[i].to - x->quiet[i].from < least->to - least->from)
+            least = &x->quiet[i];
+    if (q.to - q.from > least->to - least->from)
+        *least = q;
+}
+
+/* True if the requests of an incident were sent before the interruption and retransmitted only after it, although their
+ * ACK timer expired several times meanwhile. */
+static bool spans(struct explainer *x, const struct incident *st, const struct quiet *q)
+{
+    const struct conn_params *c;
+    ns_t timer, quiet = q->to - q->from;
+    bool meanwhile = st->start <= q->from && st->silence >= quiet && st->start + st->silence <= q->to + quiet;
+
+    if (!meanwhile || !st->silence || st->flow == FLOW_NONE || !incident_stands(st))
+        return false;
+    c = &conn_flow_at(observer_conns(x->observer), st->flow)->params;
+    timer = c->timeout_known && c->timeout ? (ns_t)4096 << c->timeout : 0;
+    return quiet > (timer ? timer_latest(timer) : QUIET_UNKNOWN);
+}
+
+static void end_quiet(struct explainer *x, const struct quiet *q)
+{
+    uint32_t conns = 0, hosts = 0, number, n = x->n, *numbers = calloc(n + 1u, sizeof *numbers);
+    const struct incident *first = NULL;
+    struct incident *by;
+
+    for (uint32_t i = 0; numbers && i < n; i++)
+        if (spans(x, &x->incidents[i], q)) {
+            hosts += first && !conn_addr_eq(&first->src, &x->incidents[i].src);
+            first = first ? first : &x->incidents[i];
+            numbers[conns++] = x->incidents[i].conn;
+        }
+    conns = conns ? explain_count_values(numbers, conns) : 0; /* those of both directions are one */
+    free(numbers);
+    if (conns < OUTAGE_CONNS || !hosts)
+        return;
+    number = cross_new(x, CAUSE_LINK_DOWN, first->tap, q->from);
+    by = incident_at(x, number);
+    if (!by)
+        return;
+    incident_frame(by, ROLE_EVIDENCE, q->frame);
+    incident_is(by, SAY(NOTHING_PASSED, .time = q->to - q->from, .time2 = q->from, .n = conns));
+    for (uint32_t i = 0; i < n; i++)
+        if (spans(x, &x->incidents[i], q))
+            cross_supersede(x, number, i);
+}
+
+static void explain_links(struct explainer *x)
+{
+    for (unsigned i = 0; i < QUIET_TIMES; i++)
+        if (x->quiet[i].to)
+            end_quiet(x, &x->quiet[i]);
+}
+
+/* --- All of them ------------------------------------------------------------------------------ */
 
 void explain_cross(struct explainer *x)
 {

@@ -470,12 +470,13 @@ const struct host_seen *host_seen_at(struct explainer *x, const struct conn_addr
 void explain_hosts(struct explainer *x);
 /* One statement for each dead peer of one connection. */
 void explain_dead(struct explainer *x);
-/* Outages (outages.c): a response `e` long after the previous one; a time without frames; at the end of the capture:
- * times in which several connections had no response, or the tap no frame. */
+/* Outages (outages.c): a response `e` long after the previous one; at the end of the capture: times in which several
+ * connections had no response. */
 void explain_gap(const struct event *e, struct flow_notes *t);
-void explain_quiet(struct explainer *x, const struct pkt *p);
 void explain_outages(struct explainer *x);
-void explain_links(struct explainer *x);
+#define OUTAGE_CONNS 2 /* connections at least, of an interrupted link */
+/* A packet (cross.c): a time without frames may end with it. */
+void explain_quiet(struct explainer *x, const struct pkt *p);
 /* Requests come behind missing PSNs; and of which connections nothing came for one time before that. */
 void explain_hush(const struct event *e, struct flow_notes *t);
 void explain_hushes(struct explainer *x);

@@ -1,16 +1,13 @@
-/* layer 3 (explain): outages: times in which a host, or all behind a port, responded to nothing, and then went on; and
- * times in which no frame passed at all. */
+/* layer 3 (explain): outages: times in which a host, or all behind a port, responded to nothing, and then went on. */
 #include "dissect/pkt.h"
 #include "src/explain/compare/taps.h"
 #include "src/explain/explain_impl.h"
 
 #include <stdlib.h>
 
-#define OUTAGE_CONNS  2                 /* connections at least, of an interrupted link */
-#define OUTAGE_VAIN   3                 /* packets without a response at least, sent meanwhile */
-#define OUTAGE_SEEDS  64                /* the longest times without a response are tried */
-#define OUTAGE_PART   64                /* packets sent this part of it earlier or later may have been in flight */
-#define QUIET_UNKNOWN (500 * NS_PER_MS) /* shortest interruption, where the ACK timeout is not known */
+#define OUTAGE_VAIN  3  /* packets without a response at least, sent meanwhile */
+#define OUTAGE_SEEDS 64 /* the longest times without a response are tried */
+#define OUTAGE_PART  64 /* packets sent this part of it earlier or later may have been in flight */
 
 /* --- Times without a response ------------------------------------------------------------------ */
 
@@ -65,11 +62,12 @@ struct outage {
     uint32_t srcs, dsts;   /* hosts: requesters, responders */
 };
 
+#define VAIN 2 /* its packets were sent meanwhile */
 struct search {
     struct explainer *x;
     struct wait *waits; /* longest first */
     uint32_t n;
-    uint8_t *in;     /* by flow: it waits in the outage that is tried */
+    uint8_t *in;     /* by flow: it waits in the outage that is tried, and VAIN */
     uint32_t *conns; /* room for a list of connections, of hosts */
     struct conn_addr *hosts;
 };
@@ -221,10 +219,22 @@ static void count_unanswered(struct search *w, struct outage *o)
         if (!lost || !meanwhile || !member)
             continue;
         o->unanswered += 1 + (e->why == TROUBLE_DEAD ? e->tries : 0);
+        w->in[e->flow] = VAIN;
         if (n < max)
             w->conns[n++] = e->conn;
     }
     o->waiting = n ? explain_count_values(w->conns, n) : 0;
+}
+
+/* The requesters (`src`) or responders of the flows that wait, or are VAIN (`least`). */
+static uint32_t count_of_hosts(struct search *w, uint8_t least, bool src)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < flows_of(w->x); i++)
+        if (w->in[i] >= least)
+            w->hosts[n++] = src ? flow_at(w->x, i)->src : flow_at(w->x, i)->dst;
+    return explain_count_hosts(w->hosts, n);
 }
 
 /* Its connections and hosts. */
@@ -236,16 +246,8 @@ static void count_members(struct search *w, struct outage *o)
         if (w->in[i])
             w->conns[n++] = flow_at(w->x, i)->conn;
     o->conns = explain_count_values(w->conns, n);
-    n = 0;
-    for (uint32_t i = 0; i < flows_of(w->x); i++)
-        if (w->in[i])
-            w->hosts[n++] = flow_at(w->x, i)->src;
-    o->srcs = explain_count_hosts(w->hosts, n);
-    n = 0;
-    for (uint32_t i = 0; i < flows_of(w->x); i++)
-        if (w->in[i])
-            w->hosts[n++] = flow_at(w->x, i)->dst;
-    o->dsts = explain_count_hosts(w->hosts, n);
+    o->srcs = count_of_hosts(w, 1, true);
+    o->dsts = count_of_hosts(w, 1, false);
 }
 
 /* True if incident `st` is a CM message to or from the scope, retransmitted without a response during the outage. */
@@ -281,8 +283,25 @@ static void end_by_cm(const struct search *w, struct outage *o)
     }
 }
 
+/* True if packets were sent to one host in vain, and nothing else waits but, perhaps, requests of that host: it sends
+ * none any more, either. */
+static bool is_one_host(struct search *w)
+{
+    const struct conn_addr *host = NULL;
+
+    if (count_of_hosts(w, VAIN, false) != 1)
+        return false;
+    for (uint32_t i = 0; i < flows_of(w->x) && !host; i++)
+        host = w->in[i] == VAIN ? &flow_at(w->x, i)->dst : NULL;
+    for (uint32_t i = 0; i < flows_of(w->x); i++)
+        if (w->in[i] && !conn_addr_eq(&flow_at(w->x, i)->dst, host) && !conn_addr_eq(&flow_at(w->x, i)->src, host))
+            return false;
+    return true;
+}
+
 /* True if the waits in the scope around `seed` are one outage: several connections waited at the same time, and none of
- * the packets sent meanwhile had a response. A single host that never responds again is left to hosts.c. */
+ * the packets sent meanwhile had a response. A single host that never responds again is left to hosts.c; that it sends
+ * no requests of its own any more, either, makes it no other. */
 static bool is_outage(struct search *w, struct outage *o, const struct wait *seed)
 {
     gather(w, o, seed);
@@ -296,7 +315,7 @@ static bool is_outage(struct search *w, struct outage *o, const struct wait *see
     count_members(w, o);
     if (o->waiting < o->conns / 2)
         return false;
-    return o->to != INT64_MAX || o->dsts > 1;
+    return o->to != INT64_MAX || !is_one_host(w);
 }
 
 /* True if an incident is about packets without a response. */
@@ -550,68 +569,4 @@ void explain_outages(struct explainer *x)
     free(w.in);
     free(w.conns);
     free(w.hosts);
-}
-
-/* --- No frame at all -------------------------------------------------------------------------- */
-
-void explain_quiet(struct explainer *x, const struct pkt *p)
-{
-    struct quiet *least = &x->quiet[0], q = {x->last, p->frame->ts, frame_u32(p)};
-
-    if (!x->last)
-        return;
-    for (unsigned i = 1; i < QUIET_TIMES; i++)
-        if (x->quiet[i].to - x->quiet[i].from < least->to - least->from)
-            least = &x->quiet[i];
-    if (q.to - q.from > least->to - least->from)
-        *least = q;
-}
-
-/* True if the requests of an incident were sent before the interruption and retransmitted only after it, although their
- * ACK timer expired several times meanwhile. */
-static bool spans(struct explainer *x, const struct incident *st, const struct quiet *q)
-{
-    const struct conn_params *c;
-    ns_t timer, quiet = q->to - q->from;
-    bool meanwhile = st->start <= q->from && st->silence >= quiet && st->start + st->silence <= q->to + quiet;
-
-    if (!meanwhile || !st->silence || st->flow == FLOW_NONE || !incident_stands(st))
-        return false;
-    c = &conn_flow_at(observer_conns(x->observer), st->flow)->params;
-    timer = c->timeout_known && c->timeout ? (ns_t)4096 << c->timeout : 0;
-    return quiet > (timer ? timer_latest(timer) : QUIET_UNKNOWN);
-}
-
-static void end_quiet(struct explainer *x, const struct quiet *q)
-{
-    uint32_t conns = 0, hosts = 0, number, n = x->n, *numbers = calloc(n + 1u, sizeof *numbers);
-    const struct incident *first = NULL;
-    struct incident *by;
-
-    for (uint32_t i = 0; numbers && i < n; i++)
-        if (spans(x, &x->incidents[i], q)) {
-            hosts += first && !conn_addr_eq(&first->src, &x->incidents[i].src);
-            first = first ? first : &x->incidents[i];
-            numbers[conns++] = x->incidents[i].conn;
-        }
-    conns = conns ? explain_count_values(numbers, conns) : 0; /* those of both directions are one */
-    free(numbers);
-    if (conns < OUTAGE_CONNS || !hosts)
-        return;
-    number = cross_new(x, CAUSE_LINK_DOWN, first->tap, q->from);
-    by = incident_at(x, number);
-    if (!by)
-        return;
-    incident_frame(by, ROLE_EVIDENCE, q->frame);
-    incident_is(by, SAY(NOTHING_PASSED, .time = q->to - q->from, .time2 = q->from, .n = conns));
-    for (uint32_t i = 0; i < n; i++)
-        if (spans(x, &x->incidents[i], q))
-            cross_supersede(x, number, i);
-}
-
-void explain_links(struct explainer *x)
-{
-    for (unsigned i = 0; i < QUIET_TIMES; i++)
-        if (x->quiet[i].to)
-            end_quiet(x, &x->quiet[i]);
 }

@@ -254,7 +254,9 @@ def judge(truth, explained, incident, view, slack):
         return has_pause_frames(view), "no pause frame was captured"
     if cause in FATE and not incident["bill_ns"]:
         return any(FATE[cause] in f["fates"] for f in truth["lost_frames"]), "no frame was " + FATE[cause]
-    good = [x for x in near if x["cause"] in SAID.get(cause, {cause})]
+    # "or ... could not respond": then no frame was lost
+    also = DEAD if incident["certainty"] == "possible" and "could not respond" in (incident["text"] or "") else set()
+    good = [x for x in near if x["cause"] in SAID.get(cause, {cause}) | also]
     start, end = clock.true(first_seen(incident, view)) - slack, clock.true(incident["end_ns"]) + slack
     if cause in LOST and (missed_one_suffered(truth, incident, view, ends, start, end) or answer_suffered(truth, incident, ends, start, end)):
         return True, ""
@@ -262,7 +264,8 @@ def judge(truth, explained, incident, view, slack):
         return True, ""
     if not good:
         return False, "true are " + (", ".join(sorted({x["cause"] for x in near})) or "none")
-    for n in incident.get("frames", {}).get("lost", []) if cause in LOST and len(view.captures) == 1 else []:
+    open_place = incident["certainty"] == "possible" and incident.get("place") is None  # the frame, its response, or who should respond
+    for n in incident.get("frames", {}).get("lost", []) if cause in LOST and len(view.captures) == 1 and not open_place else []:
         frames = view.captures[0].frames
         if n > len(frames) or not frame_suffered(truth, frames[n - 1][2], clock.true(frames[n - 1][0])):
             return False, "frame %d arrived" % n
