@@ -378,6 +378,8 @@ void tap_offset_put(struct buf *b, const struct tap_offset *o)
     if (o->offset >= 0)
         buf_char(b, '+');
     put_signed(b, o->offset, 3);
-    buf_printf(b, " %+.1f ppm +-", fabs(o->skew_ppm) < 0.05 ? 0.0 : o->skew_ppm);
+    if (fabs(o->skew_ppm) < CLOCK_DRIFT_PPM - 0.05)
+        buf_printf(b, " %+.1f ppm", fabs(o->skew_ppm) < 0.05 ? 0.0 : o->skew_ppm);
+    buf_puts(b, " +-");
     put_signed(b, o->bound, 1);
 }

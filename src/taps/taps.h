@@ -44,7 +44,7 @@ enum tap_order {
 enum tap_order taps_order(const struct taps *t, uint32_t tap_a, uint32_t tap_b, const struct conn_addr *src,
                           const struct conn_addr *dst);
 
-/* Append "+5.000 ms +20.0 ppm +-3.0 us". */
+/* Append "+5.000 ms +20.0 ppm +-3.0 us"; without ppm if that is CLOCK_DRIFT_PPM: too short a capture tells no less. */
 void tap_offset_put(struct buf *b, const struct tap_offset *o);
 
 #endif

@@ -136,6 +136,10 @@ Test(taps, an_offset_is_written_for_people)
     b.len = 0;
     tap_offset_put(&b, &o);
     cr_assert_str_eq(buf_str(&b), "-123 ns +0.0 ppm +-80 ns");
+    o = (struct tap_offset){true, 31, 2100, CLOCK_DRIFT_PPM, 0};
+    b.len = 0;
+    tap_offset_put(&b, &o);
+    cr_assert_str_eq(buf_str(&b), "+31 ns +-2.1 us", "the change is not known");
     buf_free(&b);
 }
 
