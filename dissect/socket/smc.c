@@ -451,6 +451,8 @@ static const struct field smc_cdc_fields[] = {
     FLAG(NULL, 194, "smc.rmbe.ctrl.urgent.present", "Urgent Data Present", "Urgent data are in the ring."),
     FLAG(NULL, 195, "smc.rmbe.ctrl.cons.update.requested", "Consumer Cursor Update Requested",
          "The sender waits for the consumer cursor."),
+    FLAG(NULL, 196, "smc.rmbe.ctrl.failover.validation", "Failover Validation Indicator",
+         "The message validates a failover to another link."),
     BYTE(25, BASE_HEX, "smc.rmbe.ctrl.peer.conn.state.flags", "Peer Connection State Flags", "Flags."),
     FLAG(NULL, 200, "smc.rmbe.ctrl.peer.sending.done", "Peer Sending Done", "The sender sends nothing more."),
     FLAG(NULL, 201, "smc.rmbe.ctrl.peer.closed.conn", "Peer Closed Connection", "The sender has closed."),

@@ -141,6 +141,7 @@ void nvme_data_layers(struct pkt *p, const struct ulp_body *m, const struct nvme
  * on. At most NVME_LIST_MAX things of a list become layers: `n` of the length of `h` from byte `from` on, or numbers of
  * 4 bytes up to the first zero. */
 #define NVME_LIST_MAX 16
+void nvme_auth_layers(struct pkt *p, const struct ulp_body *m);
 void nvme_identify_layers(struct pkt *p, const struct ulp_body *m, unsigned cns);
 void nvme_log_layers(struct pkt *p, const struct ulp_body *m, unsigned lid, uint64_t from);
 void nvme_rare_log_layers(struct pkt *p, const struct ulp_body *m, unsigned lid);
@@ -169,7 +170,7 @@ extern const struct vdesc nvme_io_opcode_desc, nvme_admin_opcode_desc, nvme_fcty
     X(rsrvp, 0x83) X(nswp, 0x84)
 #define NVME_HDRS(X) \
     X(nvme_rdma) X(nvme_io_cmd) X(nvme_admin_cmd) X(nvme_fabrics_cmd) X(nvme_cqe) \
-    X(nvme_connect_cqe) X(nvme_prop_get_cqe) X(nvme_prop_set_cqe) X(nvme_fabrics_cqe) X(nvme_connect_data) \
+    X(nvme_connect_cqe) X(nvme_prop_get_cqe) X(nvme_prop_set_cqe) X(nvme_fabrics_cqe) X(nvme_connect_data) X(nvme_auth_data) \
     X(nvme_rdma_req) X(nvme_rdma_rep) X(nvme_rdma_rej) X(nvme_cc) X(nvme_csts) X(nvme_cap) X(nvme_vs) \
     X(nvme_short) X(nvme_other) \
     X(nvme_id_ctrl) X(nvme_id_psd) X(nvme_id_ns) X(nvme_id_lbaf) X(nvme_ns_list) \

@@ -35,6 +35,8 @@ void nvme_data_layers(struct pkt *p, const struct ulp_body *m, const struct nvme
     if (c->opc == NVME_FABRICS) {
         if (c->fctype == NVME_FCTYPE_CONNECT)
             ulp_layer(p, &nvme_connect_data_hdr, m, 0, 1024);
+        else if (c->fctype == NVME_FCTYPE_AUTH_SEND || c->fctype == NVME_FCTYPE_AUTH_RECEIVE)
+            nvme_auth_layers(p, m);
     } else if (admin && c->opc == NVME_ADMIN_IDENTIFY) {
         nvme_identify_layers(p, m, c->cdw[0] & 0xff);
     } else if (admin && c->opc == NVME_ADMIN_GET_LOG) {

@@ -69,19 +69,6 @@ static struct pkt *write_bytes(struct run *r, uint32_t psn, uint64_t va, const u
     return put(r, TARGET, OP_WRITE_ONLY, psn, ext, 16, b, n);
 }
 
-/* The first value of a field in a packet; UINT64_MAX: it has none. */
-static uint64_t value_of(const struct pkt *p, const char *name)
-{
-    struct value v;
-
-    for (unsigned l = 0; l < p->n_layers; l++)
-        for (unsigned i = 0; i < p->layers[l].hdr->nfields; i++)
-            if (strcmp(p->layers[l].hdr->fields[i].abbrev, name) == 0 &&
-                field_value(&p->layers[l].hdr->fields[i], p, &p->layers[l], &v))
-                return v.u;
-    return UINT64_MAX;
-}
-
 /* READ of version 3 with a write list of `segments` pieces of 1000 bytes. */
 static struct words read_call(uint32_t segments)
 {

@@ -354,6 +354,34 @@ Test(ulp, a_response_behind_a_packet_missing_in_one_direction_is_that_of_its_com
     run_free(r);
 }
 
+/* Messages of authentication in capsules: their numbers are shown, what they carry is not. */
+Test(ulp, messages_of_authentication_are_named)
+{
+    struct run *r = run_new("nvme");
+    const uint8_t reply[24] = {1, 2, 0, 0, 0x34, 0x12, 4,    0,    1, 0, 4, 0,
+                               9, 0, 0, 0, 0xaa, 0xbb, 0xcc, 0xdd, 1, 2, 3, 4},
+                  failure[8] = {0, 0xf1, 0, 0, 0x34, 0x12, 1, 5};
+    uint8_t b[NVME_SQE_LEN + sizeof reply];
+    struct pkt *p;
+
+    memcpy(b, sqe(NVME_FABRICS, 3, 1, sizeof reply), NVME_SQE_LEN);
+    b[4] = NVME_FCTYPE_AUTH_SEND;
+    memcpy(b + NVME_SQE_LEN, reply, sizeof reply);
+    p = put(r, HOST, OP_SEND_ONLY, 5, NULL, 0, b, sizeof b);
+    cr_expect_eq(value_of(p, "rdma.nvme.auth.id"), 2);
+    cr_expect_eq(value_of(p, "rdma.nvme.auth.t_id"), 0x1234);
+    cr_expect_eq(value_of(p, "rdma.nvme.auth.hl"), 4);
+    cr_expect_eq(value_of(p, "rdma.nvme.auth.dhvlen"), 4);
+    cr_expect_eq(value_of(p, "rdma.nvme.auth.seqnum"), 9);
+    memcpy(b, sqe(NVME_FABRICS, 4, 1, sizeof failure), NVME_SQE_LEN);
+    b[4] = NVME_FCTYPE_AUTH_SEND;
+    memcpy(b + NVME_SQE_LEN, failure, sizeof failure);
+    p = put(r, HOST, OP_SEND_ONLY, 6, NULL, 0, b, NVME_SQE_LEN + sizeof failure);
+    cr_expect_eq(value_of(p, "rdma.nvme.auth.id"), 0xf1);
+    cr_expect_eq(value_of(p, "rdma.nvme.auth.explanation"), 5);
+    run_free(r);
+}
+
 /* The commands with their status, after a capture of these packets of the target: completions of cid 9, 3 or 4. */
 static struct run *answered(const uint16_t *psn, const uint16_t *cid, unsigned n)
 {

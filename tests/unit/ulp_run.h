@@ -10,6 +10,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define HOST      1 /* node of the host, the client */
@@ -205,6 +206,19 @@ static inline void cut_and_damage(const char *path, unsigned least, uint32_t mos
             cr_expect_leq(n, whole + 16);
             run_free(r);
         }
+}
+
+/* The first value of a field; UINT64_MAX: there is none. */
+static inline uint64_t value_of(const struct pkt *p, const char *name)
+{
+    struct value v;
+
+    for (unsigned l = 0; l < p->n_layers; l++)
+        for (unsigned i = 0; i < p->layers[l].hdr->nfields; i++)
+            if (strcmp(p->layers[l].hdr->fields[i].abbrev, name) == 0 &&
+                field_value(&p->layers[l].hdr->fields[i], p, &p->layers[l], &v))
+                return v.u;
+    return UINT64_MAX;
 }
 
 #endif
