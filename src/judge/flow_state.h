@@ -59,6 +59,7 @@ struct pending_fail {
     uint8_t rule;
     const char *what;   /* name of the response */
     bool calm;          /* of a response: the clocks of both directions agree, and no request was missed */
+    uint64_t again;     /* of a response: requests retransmitted until then */
     uint32_t other;     /* second PSN for the finding's text */
     uint32_t ack_psn;   /* of skipped PSNs: that of the first ACK that covers them, with `ack_frame` */
     uint32_t ack_frame; /* frame of that ACK; 0: none yet */

@@ -53,6 +53,7 @@ void pending_early(struct judge *j, const struct judged *a)
                                      .conn_packets = (uint32_t)f->packets,
                                      .rule = pending_rule(a->p),
                                      .calm = f->calm >= CALM_RESPONSES && !a->h->gaps && !a->h->late,
+                                     .again = a->h->again,
                                      .what = response_name(a->p),
                                      .other = psn_prev(a->h->next),
                                      .ts = a->p->frame->ts};
@@ -241,15 +242,17 @@ static struct found early_found(struct judge *j, const struct pkt *p, uint32_t f
 }
 
 /* True if responses before had acknowledged all that had been seen, and new requests since then have lower PSNs than
- * the response: no request was missed, the clocks of the two directions agree, and they belong together. */
+ * the response, and none was retransmitted: no request was missed, the clocks of the two directions agree, and they
+ * belong together. */
 static bool goes_on(const struct judge *j, uint32_t flow, const struct pending_fail *w)
 {
     const struct req_dir *h = j->flows[flow].dir;
 
     bool new_requests = h->next != psn_add(w->other, 1), ahead = psn_diff(w->psn, w->other) > 1;
     bool all_seen = !h->gaps && !h->late && !h->loose && !h->vague && !j->backwards;
+    bool went_back = h->again != w->again; /* what seems new may be sent again as well: its first copy was missed */
 
-    return w->calm && j->flow[flow].paired_by != PAIR_PSN && new_requests && ahead && all_seen;
+    return w->calm && j->flow[flow].paired_by != PAIR_PSN && new_requests && ahead && all_seen && !went_back;
 }
 
 /* The request of the response has not come. */
