@@ -185,8 +185,10 @@ static void take_retransmission(struct shadow_req *s, const struct pkt *p)
     } else if (goes_back && r->retry_left) {
         r->retry_left--;
     }
-    if (goes_back)
+    if (goes_back) {
         s->back_psn = psn;
+        s->resent = true;
+    }
     req_resent(r, p, n);
 }
 
@@ -229,8 +231,10 @@ static void note_answered(struct shadow_req *s, const struct pkt *p)
 
     if (psn_diff(end, s->u.answered) > 0)
         s->u.answered = end;
-    if (req_going_back(&s->r) && psn_diff(end, s->back_psn) > 0)
+    if (s->resent && psn_diff(end, s->back_psn) > 0) {
         s->r.retry_left = s->r.p.retry_cnt;
+        s->resent = false;
+    }
 }
 
 /* A response demands a retransmission from una_hi on: the requester may resume there, from time `from` on. */

@@ -40,6 +40,7 @@ struct shadow_req {
     struct req_unknown u;
     bool acked_since;  /* after the NAK or implied NAK that may_resume is for, a response acknowledged more requests */
     uint32_t back_psn; /* PSN at which the latest retransmission began */
+    bool resent;       /* no response has answered the packet of back_psn since it was sent again */
 };
 
 /* Initialise with parameters `p`, unknowns `u` (complete, from_start, pmtu_unknown, slack are used) and a ring of
