@@ -212,6 +212,8 @@ int ep_mr_reg(struct endpoint *ep, uint32_t pd, void *mem, uint64_t len, uint64_
  * refused. -EINVAL: no such protection domain, or `most` is 0; -ENOMEM: table full. */
 int ep_mr_alloc(struct endpoint *ep, uint32_t pd, uint64_t most, uint32_t *key);
 int ep_mr_dereg(struct endpoint *ep, uint32_t key);
+/* Give a region other rights, under the same key: as mr_set_access(). */
+int ep_mr_access(struct endpoint *ep, uint32_t key, uint8_t access);
 /* Allocate a window: MR_WINDOW1 or MR_WINDOW2. */
 int ep_mw_alloc(struct endpoint *ep, uint32_t pd, enum mr_kind kind, uint32_t *key);
 /* The verb that binds a type 1 window: post to the send queue of `qp` a request to bind the window *key to mw_length

@@ -368,6 +368,11 @@ int ep_mr_dereg(struct endpoint *ep, uint32_t key)
     return mr_deregister(&ep->mrs, key);
 }
 
+int ep_mr_access(struct endpoint *ep, uint32_t key, uint8_t access)
+{
+    return mr_set_access(&ep->mrs, key, access);
+}
+
 int ep_mw_alloc(struct endpoint *ep, uint32_t pd, enum mr_kind kind, uint32_t *key)
 {
     if (pd == 0 || pd > ep->pds || (kind != MR_WINDOW1 && kind != MR_WINDOW2))

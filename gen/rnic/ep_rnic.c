@@ -167,6 +167,13 @@ static int twin_dm_mr(struct rnic *r, struct rnic_mr *mr, void *dm, uint64_t off
 
 /* --- Windows ---------------------------------------------------------------------------------- */
 
+/* Other rights; the memory and the protection domain stay. */
+static int twin_mr_rereg(struct rnic *r, void *handle, uint32_t flags, struct rnic_mr *mr)
+{
+    mr->lkey = mr->rkey = number_of(handle);
+    return flags == RNIC_REREG_ACCESS ? ep_mr_access(twin_ep(r), mr->rkey, own_access(mr->access)) : -EOPNOTSUPP;
+}
+
 static int twin_key_gone(struct rnic *r, void *handle)
 {
     return ep_mr_dereg(twin_ep(r), number_of(handle));
@@ -536,6 +543,7 @@ static const struct rnic_ops twin_ops = {
     .srq_query = twin_srq_query,
     .srq_destroy = twin_stays,
     .mr_reg = twin_mr_reg,
+    .mr_rereg = twin_mr_rereg,
     .mr_dereg = twin_key_gone,
     .dm_alloc = twin_dm_alloc,
     .dm_free = twin_dm_free,

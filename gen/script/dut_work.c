@@ -144,6 +144,21 @@ int dut_dereg(struct script *s, const struct script_mem *m)
     return dut_say(s, NULL, 0, &e) ? e : -EIO;
 }
 
+bool dut_access(struct script *s, struct script_mem *m, uint8_t access)
+{
+    unsigned i = (unsigned)(m - s->mem);
+    const char *a;
+
+    dut_begin(s, "mr rereg mr=%s", s->dut->mem[i].key);
+    put_access(&s->dut->line, access);
+    if (!(a = dut_must(s)))
+        return false;
+    m->old = m->key;
+    m->key = (uint32_t)dut_number(a, "rkey");
+    s->dut->mem[i].lkey = (uint32_t)dut_number(a, "lkey");
+    return true;
+}
+
 bool dut_register(struct script *s, const struct script_mem *m, uint32_t times)
 {
     const char *domain = pd_name(s, script_pd(s, m->host, 0)), *a;

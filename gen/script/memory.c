@@ -178,27 +178,51 @@ bool script_dereg(struct script *s, const struct token *t, unsigned n)
     return r == -fails || script_fail(s, "dereg %.*s: %s", (int)t->len, t->p, strerror(-r));
 }
 
+/* "register HOST.NAME access=RIGHTS": the region gets other rights. */
+static bool register_again(struct script *s, const struct token *t, struct script_mem *m, const struct token *rights)
+{
+    uint8_t access;
+    int r;
+
+    if (!script_access(s, rights, &access))
+        return false;
+    if (script_is_dut(s, m->host))
+        return dut_access(s, m, access);
+    r = ep_mr_access(s->sim.ep[m->host], m->key, access);
+    return r == 0 || text_fail(&s->err, t, "register: %s", strerror(-r));
+}
+
 /* "register HOST.NAME times=N": the memory is registered once more and deregistered, so often. */
-bool script_register(struct script *s, const struct token *t, unsigned n)
+static bool register_often(struct script *s, const struct token *t, const struct script_mem *m, const struct token *v)
 {
     const uint8_t access = ACCESS_LOCAL_WRITE;
-    struct script_place p;
-    struct token key, v;
-    uint64_t times = 0;
+    uint64_t times;
     uint32_t other;
     int r = 0;
 
-    if (n != 2 || !token_key(&t[1], &key, &v) || !token_is(&key, "times") || !script_num(s, &v, 1000000, &times))
-        return text_fail(&s->err, NULL, "register: expected HOST.NAME times=N");
+    if (!script_num(s, v, 1000000, &times))
+        return false;
+    if (script_is_dut(s, m->host))
+        return dut_register(s, m, (uint32_t)times);
+    for (uint64_t i = 0; i < times && r == 0; i++) {
+        r = ep_mr_reg(s->sim.ep[m->host], script_pd(s, m->host, 0), m->p, m->len, m->iova, access, &other);
+        r = r == 0 ? ep_mr_dereg(s->sim.ep[m->host], other) : r;
+    }
+    return r == 0 || text_fail(&s->err, t, "register: %s", strerror(-r));
+}
+
+bool script_register(struct script *s, const struct token *t, unsigned n)
+{
+    struct script_place p;
+    struct token key, v;
+    bool again;
+
+    if (n != 2 || !token_key(&t[1], &key, &v) || !(token_is(&key, "times") || token_is(&key, "access")))
+        return text_fail(&s->err, NULL, "register: expected HOST.NAME, and times=N or access=RIGHTS");
+    again = token_is(&key, "access");
     if (!script_place_of(s, 0, t, &p))
         return false;
     if (!p.m->p)
         return text_fail(&s->err, t, "register: this is no memory");
-    if (script_is_dut(s, p.m->host))
-        return dut_register(s, p.m, (uint32_t)times);
-    for (uint64_t i = 0; i < times && r == 0; i++) {
-        r = ep_mr_reg(s->sim.ep[p.m->host], script_pd(s, p.m->host, 0), p.m->p, p.m->len, p.m->iova, access, &other);
-        r = r == 0 ? ep_mr_dereg(s->sim.ep[p.m->host], other) : r;
-    }
-    return r == 0 || text_fail(&s->err, t, "register: %s", strerror(-r));
+    return again ? register_again(s, t, p.m, &v) : register_often(s, t, p.m, &v);
 }

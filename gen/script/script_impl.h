@@ -199,6 +199,8 @@ bool dut_mem(struct script *s, struct script_mem *m, uint32_t pd, unsigned acces
 bool dut_window(struct script *s, struct script_mem *m, uint32_t pd, unsigned type);
 /* Deregister or deallocate it: 0 or a negative errno. */
 int dut_dereg(struct script *s, const struct script_mem *m);
+/* Have it give a region other rights: m->key may be another one then. */
+bool dut_access(struct script *s, struct script_mem *m, uint8_t access);
 /* Have it register memory and deregister it, so often. */
 bool dut_register(struct script *s, const struct script_mem *m, uint32_t times);
 /* The L_Key of a region of either host. */

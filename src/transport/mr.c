@@ -116,6 +116,19 @@ static void unbind(struct mr_table *t, struct mr *w)
     w->len = 0;
 }
 
+int mr_set_access(struct mr_table *t, uint32_t key, uint8_t access)
+{
+    struct mr *m = entry_of(t, key);
+
+    if (!m || m->kind != MR_REGION || !m->valid || m->zero_based != !!(access & ACCESS_ZERO_BASED) ||
+        (access & (ACCESS_REMOTE_WRITE | ACCESS_REMOTE_ATOMIC) && !(access & ACCESS_LOCAL_WRITE)))
+        return -EINVAL;
+    if (m->windows)
+        return -EBUSY;
+    m->access = access;
+    return 0;
+}
+
 int mr_deregister(struct mr_table *t, uint32_t key)
 {
     struct mr *m = entry_of(t, key);

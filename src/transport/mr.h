@@ -75,6 +75,9 @@ struct mr_fast {
 /* Register a region of mr_alloc() that is invalid, be it new or invalidated. -EINVAL: no such region, valid, of another
  * protection domain, too long, the range wraps, ACCESS_ZERO_BASED, or remote write or atomic without local write. */
 int mr_fast_register(struct mr_table *t, const struct mr_fast *f);
+/* Give a region that is valid other rights, under the same key. -EINVAL: no such region, remote write or atomic without
+ * local write, or ACCESS_ZERO_BASED would change; -EBUSY: windows are bound to it. */
+int mr_set_access(struct mr_table *t, uint32_t key, uint8_t access);
 /* Free a region or window; -EINVAL: no such key; -EBUSY: windows are bound to the region. */
 int mr_deregister(struct mr_table *t, uint32_t key);
 /* The kind of object with the index of `key`, whatever its low 8 bits; MR_FREE: none. */

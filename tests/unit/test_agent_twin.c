@@ -309,7 +309,9 @@ Test(twin, what_it_lacks_it_refuses)
     begin();
     SAYS(0, "1 xrcd", "1 err EOPNOTSUPP ");
     SAYS(0, "1 cm create", "1 err ENOSYS ");
-    SAYS(0, "1 mr rereg mr=mr3 access=-", "1 err ENOSYS ");
+    SAYS(0, "1 mr rereg mr=mr3 pd=pd1", "1 err EOPNOTSUPP ");
+    SAYS(0, "1 mr rereg mr=mr3 access=remote_write", "1 err EINVAL ");
+    SAYS(0, "1 mr rereg mr=mr3 access=local_write", "1 ok lkey=");
     SAYS(0, "1 qp type=raw pd=pd1 cq=cq4", "1 err EOPNOTSUPP ");
     SAYS(0, "1 ah pd=pd1 dgid=192.168.0.1", "1 err ETIMEDOUT ");
     SAYS(0, "1 post recv qp=qp5 sge=mr3+0:20", "1 err EINVAL ");

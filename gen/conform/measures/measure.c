@@ -6,6 +6,7 @@
 #include "gen/conform/measures/in_time.h"
 #include "psn.h"
 #include "src/cap/cap.h"
+#include "src/conn/packet.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -31,6 +32,12 @@ struct flow {
     uint32_t asked_at;       /* the latest PSN that did */
 };
 
+/* The packets of the device to one queue pair of the tester. */
+struct named {
+    uint32_t qpn;
+    uint16_t ip_id; /* of the latest one */
+};
+
 /* The requests of the tester to one queue pair of the device. */
 struct holes {
     uint32_t qpn, next; /* next: PSN of the first packet that was not sent */
@@ -51,6 +58,8 @@ struct seen {
     ns_t now;    /* time of the packet at hand */
     struct flow flow[FLOWS];
     unsigned n_flows;
+    struct named named[FLOWS];
+    unsigned n_named;
     struct holes holes[FLOWS];
     unsigned n_holes;
     int32_t window;               /* most PSNs of a flow that were unacknowledged */
@@ -145,6 +154,7 @@ enum {
     DRAIN,
     NACK,
     ACKREQ,
+    IP_ID,
     KINDS
 };
 
@@ -283,10 +293,30 @@ static void tester_requests(struct seen *s, const struct pkt *p)
     s->asked = true;
 }
 
+/* A packet of the device: by how much its IP identification is above that of the packet before it to the same queue
+ * pair. */
+static void device_names(struct seen *s, const struct pkt *p)
+{
+    uint16_t id = frame_ip_id(p);
+    unsigned i = 0;
+
+    while (i < s->n_named && s->named[i].qpn != p->bth.dqpn)
+        i++;
+    if (!(p->have & H_IP4) || i == FLOWS)
+        return;
+    if (i < s->n_named)
+        add(s, IP_ID, METRIC_COUNT, (uint16_t)(id - s->named[i].ip_id));
+    else
+        s->n_named++;
+    s->named[i] = (struct named){.qpn = p->bth.dqpn, .ip_id = id};
+}
+
 static void see_packet(struct seen *s, const struct pkt *p)
 {
     unsigned flags = p->op->flags;
 
+    if (s->device)
+        device_names(s, p);
     if (flags & OPF_CNP) {
         s->cnps += s->device;
         if (!s->device && !s->throttled)
@@ -454,7 +484,7 @@ int measure_find(const struct token *name)
 {
     static const char *const names[KINDS] = {"window",   "ack_ratio", "goodput",  "requests", "atomics",
                                              "rate_cut", "rate_rec",  "fairness", "pause",    "cnps",
-                                             "answers",  "drain",     "nack",     "ackreq"};
+                                             "answers",  "drain",     "nack",     "ackreq",   "ip_id"};
 
     for (int i = 0; i < KINDS; i++)
         if (token_is(name, names[i]))
