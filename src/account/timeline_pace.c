@@ -180,6 +180,7 @@ static void claim_throttled(struct timeline *t, struct direction *d, const struc
 /* --- How fast the host sends ------------------------------------------------------------------ */
 
 #define PACE_BYTES      65536 /* as many bytes of frames as a pace is the time of */
+#define FRAME_MOST      8192  /* no frame of RoCE has more bytes: 4096 of payload and headers */
 #define FRAME_EXTRA     24    /* bytes that pass with each frame: preamble, frame check sequence, gap between packets */
 #define FRAME_BYTE_MOST 8     /* ns of a byte at 1 Gbit/s, the slowest link that carries RDMA */
 #define PACE_MOST       NS_PER_S /* a gap that is longer does not tell how fast the host sends */
@@ -508,7 +509,9 @@ static void note_limit(struct direction *d, const struct event *e, ns_t from, ns
     uint32_t n;
 
     if (d->keeps.times == KEEPS_SURE || from <= d->last_new || !(e->p->op->flags & OPF_START) ||
-        now - from > timeline_frame_takes(d, d->last_len) / 16 + port_is_busy(d, from))
+        now - from > timeline_frame_takes(d, FRAME_MOST))
+        return; /* no frame keeps the port busy for longer */
+    if (now - from > timeline_frame_takes(d, d->last_len) / 16 + port_is_busy(d, from))
         return;
     n = timeline_messages(e->h, e->h->una) + 1;
     if (n > d->keeps.messages)

@@ -290,8 +290,8 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
 
     if (UNLIKELY(now - from >= STOP_LEAST))
         stop = timeline_stop(d, e, now);
-    if (UNLIKELY(now - from >= TIMER_SHORTEST) && timeline_outstanding(d, e->h) &&
-        timeline_is_silence(flow_of(t, e), d, now - from))
+    if (UNLIKELY(now - from >= TIMER_SHORTEST) && timeline_is_silence(flow_of(t, e), d, now - from) &&
+        timeline_outstanding(d, e->h))
         spans_add(&d->spans, now, TIME_NOT_KNOWN, NO_EPISODE); /* or its first copy was lost before the tap */
     else
         timeline_pass(t, d, e->h, now, false);
