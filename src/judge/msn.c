@@ -285,6 +285,8 @@ void msn_request(const struct judged *a)
         forget_msn(a->f->history, a->p->bth.psn);
     else if (a->as == SEEN_LATE && data && req_dir_read(h, a->p->bth.psn, 0))
         forget_msn(a->f->history, h->next); /* RDA-01 */
+    else if (a->as == SEEN_LATE && psn_diff(a->p->bth.psn, a->f->history->msn.from) >= 0)
+        forget_msn(a->f->history, h->next); /* a message that was not counted: its PSN seemed to be that of a READ */
     else if (a->as == SEEN_OLD || (a->as == SEEN_AGAIN && h->have_una && psn_diff(a->p->bth.psn, h->una) < 0))
         forget_msn(a->f->history, h->next);
 }
