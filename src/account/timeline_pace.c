@@ -508,16 +508,16 @@ static void note_limit(struct direction *d, const struct event *e, ns_t from, ns
 {
     uint32_t n;
 
-    if (d->keeps.times == KEEPS_SURE || from <= d->last_new || !(e->p->op->flags & OPF_START) ||
-        now - from > timeline_frame_takes(d, FRAME_MOST))
+    if (from <= d->last_new || !(e->p->op->flags & OPF_START) || now - from > timeline_frame_takes(d, FRAME_MOST))
         return; /* no frame keeps the port busy for longer */
     if (now - from > timeline_frame_takes(d, d->last_len) / 16 + port_is_busy(d, from))
         return;
     n = timeline_messages(e->h, e->h->una) + 1;
-    if (n > d->keeps.messages)
+    if (n > d->keeps.messages) {
+        d->keeps.messages = n;
         d->keeps.times = 0;
-    d->keeps.messages = n > d->keeps.messages ? n : d->keeps.messages;
-    d->keeps.times += n == d->keeps.messages;
+    }
+    d->keeps.times += n == d->keeps.messages && d->keeps.times < KEEPS_SURE;
 }
 
 void timeline_pace(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, bool held)
@@ -533,7 +533,7 @@ void timeline_pace(struct timeline *t, struct direction *d, const struct event *
         watch_spacing(t, d, e, from, now);
     else if (d->last_new && !after_cnp && (!(e->p->op->flags & OPF_START) || timeline_outstanding(d, e->h)))
         note_pace(d, near, len);
-    if (!after_cnp)
+    if (!after_cnp && !went_back)
         note_limit(d, e, from, now);
     if (d->pace)
         d->host->pace = d->pace;

@@ -175,28 +175,91 @@ Test(timeline, many_cnps_for_others_do_not_hide_the_first_for_its_queue_pair)
     cr_expect_eq(only_episode()->nak, first);
 }
 
+/* Two packets of another queue pair, and a CNP meanwhile. `psn` is acknowledged while the port still sends the second
+ * of them, and message `next` begins when that is over: as late as the pacer lets it, whose packets are 4 us apart. */
+static void response_while_the_port_is_busy(uint32_t psn, uint32_t next)
+{
+    talk_to(&t, 0, 2000, 0x12, mk(OP_SEND_FIRST, 500, 1024));
+    talk_to(&t, 0, 1100, 0x12, mk(OP_SEND_MIDDLE, 501, 1024));
+    talk(&t, 1, 100, mk(OPCODE_CNP, 0, 16));
+    talk(&t, 1, 100, mk_ack(psn, 0x1f, psn - 118));
+    talk(&t, 0, 800, mk_reth(OP_WRITE_FIRST, next, 1024, 0, 1, 20 * 1024));
+    for (unsigned i = 1; i < 4; i++)
+        talk(&t, 0, 4 * US, mk(OP_WRITE_MIDDLE, next + i, 1024));
+}
+
+/* A WRITE of 20 packets, one each microsecond: the first of them `after` the packet before. */
+static void write_20(uint32_t psn, ns_t after)
+{
+    talk(&t, 0, after, mk_reth(OP_WRITE_FIRST, psn, 1024, 0, 1, 20 * 1024));
+    for (unsigned i = 1; i < 20; i++)
+        talk(&t, 0, US, mk(i < 19 ? OP_WRITE_MIDDLE : OP_WRITE_LAST, psn + i, 1024));
+}
+
+/* WRITEs of one packet each: the first of them `after` the packet before. */
+static void write_only(uint32_t psn, unsigned n, ns_t after)
+{
+    for (unsigned i = 0; i < n; i++)
+        talk(&t, 0, i ? US : after, mk_reth(OP_WRITE_ONLY, psn + i, 1024, 0, 1, 1024));
+}
+
 /* One message is outstanding at a time. A response comes while the port still sends a packet of another queue pair, and
  * the next message begins when that is over: by chance as late as the pacer would have let it go. */
 Test(timeline, a_packet_that_waited_for_a_response_and_then_for_the_port_was_not_throttled)
 {
     start();
-    talk(&t, 0, 0, mk_reth(OP_WRITE_FIRST, 100, 1024, 0, 1, 20 * 1024));
-    for (unsigned i = 1; i < 20; i++)
-        talk(&t, 0, US, mk(i < 19 ? OP_WRITE_MIDDLE : OP_WRITE_LAST, 100 + i, 1024));
-    for (unsigned i = 0; i < 2; i++) {
-        talk(&t, 1, 5 * US, mk_ack(119 + i, 0x1f, 1 + i));
-        talk(&t, 0, 0, mk_reth(OP_WRITE_ONLY, 120 + i, 1024, 0, 1, 1024));
-    }
-    talk_to(&t, 0, 2000, 0x12, mk(OP_SEND_FIRST, 500, 1024));
-    talk_to(&t, 0, 1100, 0x12, mk(OP_SEND_MIDDLE, 501, 1024));
-    talk(&t, 1, 100, mk(OPCODE_CNP, 0, 16));
-    talk(&t, 1, 100, mk_ack(121, 0x1f, 3));
-    talk(&t, 0, 800, mk_reth(OP_WRITE_FIRST, 122, 1024, 0, 1, 20 * 1024));
-    for (unsigned i = 1; i < 4; i++)
-        talk(&t, 0, 4 * US, mk(OP_WRITE_MIDDLE, 122 + i, 1024));
+    write_20(100, 0);
+    talk(&t, 1, 5 * US, mk_ack(119, 0x1f, 1));
+    write_only(120, 1, 0);
+    talk(&t, 1, 5 * US, mk_ack(120, 0x1f, 2));
+    write_only(121, 1, 0);
+    response_while_the_port_is_busy(121, 122);
     ns_t throttled = account()->states[TIME_THROTTLED]; /* 3 us each, but for the first */
     cr_expect_gt(throttled, 8 * US, "%lld", (long long)throttled);
     cr_expect_leq(throttled, 9 * US, "%lld", (long long)throttled);
+}
+
+/* Twice a message begins behind what was sent again for a NAK, with three outstanding: no response let it. */
+Test(timeline, a_message_behind_a_retransmission_shows_no_limit_of_outstanding_messages)
+{
+    start();
+    write_20(100, 0);
+    talk(&t, 1, 5 * US, mk_ack(119, 0x1f, 1));
+    for (uint32_t psn = 120; psn < 126; psn += 3) {
+        write_only(psn, 2, 5 * US);
+        talk(&t, 1, 3 * US, mk_ack(psn, 0x60, psn - 119));
+        write_only(psn, 3, US);
+        talk(&t, 1, 5 * US, mk_ack(psn + 2, 0x1f, psn - 116));
+    }
+    write_only(126, 4, 5 * US);
+    response_while_the_port_is_busy(126, 130);
+    ns_t throttled = account()->states[TIME_THROTTLED]; /* 3 us each, and 1 us before them */
+    cr_expect_gt(throttled, 9 * US + US / 2, "%lld", (long long)throttled);
+    cr_expect_leq(throttled, 10 * US, "%lld", (long long)throttled);
+}
+
+/* One message at a time for a while, then eight: with two outstanding, no response lets the next one go. */
+Test(timeline, a_requester_may_come_to_keep_more_messages_outstanding)
+{
+    start();
+    write_20(100, 0);
+    talk(&t, 1, 5 * US, mk_ack(119, 0x1f, 1));
+    write_only(120, 1, 0);
+    talk(&t, 1, 5 * US, mk_ack(120, 0x1f, 2));
+    write_only(121, 1, 0);
+    talk(&t, 1, 5 * US, mk_ack(121, 0x1f, 3));
+    write_only(122, 8, 2 * US);
+    for (uint32_t psn = 122; psn < 126; psn++) {
+        talk(&t, 1, 5 * US, mk_ack(psn, 0x1f, psn - 118));
+        write_only(psn + 8, 1, 0);
+    }
+    talk(&t, 1, 5 * US, mk_ack(133, 0x1f, 15));
+    write_20(134, 5 * US);
+    write_only(154, 1, US);
+    response_while_the_port_is_busy(153, 155);
+    ns_t throttled = account()->states[TIME_THROTTLED]; /* 3 us each, and 1 us before them */
+    cr_expect_gt(throttled, 9 * US + US / 2, "%lld", (long long)throttled);
+    cr_expect_leq(throttled, 10 * US, "%lld", (long long)throttled);
 }
 
 /* A CNP comes before the first request, others before the first response, which counts them together: a packet that
