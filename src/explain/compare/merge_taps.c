@@ -314,20 +314,26 @@ static ns_t trip_of(const struct explainer *x, const struct timeline_row *r)
     return x->notes[r->flow] ? x->notes[r->flow]->responses.least_trip : -1;
 }
 
-/* True if the tap saw these requests for less than 15 of 16 parts of the time in which another one, that saw them
- * longest, did: they passed it by another path before, or afterwards, or its capture is shorter. */
-static bool saw_a_part(const struct timeline_row *r, ns_t longest)
+/* The time in which another tap, that saw these requests `longest`, saw them and this one did not, if that is more than
+ * a sixteenth: they passed it by another path before, or afterwards, or its capture is shorter. */
+static ns_t not_seen(const struct timeline_row *r, ns_t longest)
 {
-    return r->last - r->first < longest / 16 * 15;
+    ns_t seen = r->last - r->first;
+
+    return seen < longest / 16 * 15 ? longest - seen : 0;
+}
+
+/* The time that an account tells nothing of. */
+static ns_t untold(const struct timeline_row *r, ns_t longest)
+{
+    return r->states[TIME_NOT_KNOWN] + not_seen(r, longest);
 }
 
 static bool counts_before(const struct explainer *x, const struct timeline_row *a, const struct timeline_row *b,
                           ns_t longest)
 {
-    if (a->states[TIME_NOT_KNOWN] != b->states[TIME_NOT_KNOWN])
-        return a->states[TIME_NOT_KNOWN] < b->states[TIME_NOT_KNOWN];
-    if (saw_a_part(a, longest) != saw_a_part(b, longest))
-        return saw_a_part(b, longest);
+    if (untold(a, longest) != untold(b, longest))
+        return untold(a, longest) < untold(b, longest);
     return trip_of(x, a) != trip_of(x, b) ? trip_of(x, a) > trip_of(x, b) : a < b;
 }
 
