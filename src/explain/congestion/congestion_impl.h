@@ -63,7 +63,7 @@ struct incast_sender {
 struct incast {
     struct conn_addr dst;
     uint32_t tap;
-    char iface[64];               /* name of the interface that captured them; "": not recorded, or longer */
+    char iface[64];               /* name of the interface that captured them; "": not recorded, longer, or several */
     uint32_t n;                   /* senders kept */
     uint32_t times, marks, reads; /* incasts; marks, of READ responses, of the one under way */
     uint64_t all_marks;           /* of all incasts */

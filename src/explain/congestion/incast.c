@@ -5,6 +5,13 @@
 
 #include <stdlib.h>
 
+/* Another mark: several interfaces may be joined to one tap; none of them is named then. */
+static void note_iface(struct incast *c, const struct frame *f)
+{
+    if (!f->iface_name || strcmp(c->iface, f->iface_name) != 0)
+        c->iface[0] = '\0';
+}
+
 static struct incast *incast_of(struct explainer *x, const struct frame *f, const struct conn_addr *dst)
 {
     struct congestion *c = congestion_of(x);
@@ -14,8 +21,10 @@ static struct incast *incast_of(struct explainer *x, const struct frame *f, cons
     if (!c || (!c->incasts && !(c->incasts = calloc(INCASTS, sizeof *c->incasts))))
         return NULL;
     for (uint32_t i = 0; i < c->n_incasts; i++)
-        if (c->incasts[i].tap == tap && conn_addr_eq(&c->incasts[i].dst, dst))
+        if (c->incasts[i].tap == tap && conn_addr_eq(&c->incasts[i].dst, dst)) {
+            note_iface(&c->incasts[i], f);
             return &c->incasts[i];
+        }
     if (c->n_incasts == INCASTS)
         return NULL;
     new = &c->incasts[c->n_incasts++];
