@@ -141,12 +141,26 @@ def missed_one_suffered(truth, incident, view, ends, start, end):
                                (start - held <= f["sent_ns"] <= end or any(0 < i - f.get("ip_id", i) <= NEAR for i in instead)) for f in truth["lost_frames"])
 
 
+def psns_suffered(truth, ends, start, end, answers=False):
+    """The PSNs of what these requesters sent, or of the responses to it, that suffered at that time."""
+    of = {a["connection"] for a in truth["account"] if a["requester"] in ends}
+    return {f["psn"] for f in truth["lost_frames"] if start <= f["sent_ns"] <= end and
+            (not f["request"] and f["connection"] in of if answers else f["request"] and f["sender"] in ends)}
+
+
 def answer_suffered(truth, incident, ends, start, end):
     """Whether the response to a READ or atomic that the incident says was lost, by its PSN, is one of those that suffered at that time: the truth has
     one incident for a loss and for what is lost while it is repaired."""
     claim = re.match(r"The response (?:to the \w+ )?with PSN (\d+) .*(?: was lost| never passed)", incident["text"] or "")
-    return bool(claim) and any(f["psn"] == int(claim.group(1)) and not f["request"] and start <= f["sent_ns"] <= end and
-                               f["connection"] in {a["connection"] for a in truth["account"] if a["requester"] in ends} for f in truth["lost_frames"])
+    return bool(claim) and int(claim.group(1)) in psns_suffered(truth, ends, start, end, answers=True)
+
+
+def one_may_have_suffered(truth, incident, view, ends, start, end):
+    """Whether one of the frames that an incident calls lost may be so, which says no more than that it, what followed it or a response to it was
+    lost: what suffered at that time has its PSN or one of those behind."""
+    psns = psns_suffered(truth, ends, start, end) | psns_suffered(truth, ends, start, end, answers=True)
+    named = [frame for n, frame in frames_of(incident, view) if n in incident["frames"].get("lost", [])]
+    return any(frame_suffered(truth, data) or any((psn - bth(data)[0]) % (1 << 24) < 1 << 23 for psn in psns) for _, _, data in named)
 
 
 def captures_by_name(view):
@@ -264,8 +278,11 @@ def judge(truth, explained, incident, view, slack):
         return True, ""
     if not good:
         return False, "true are " + (", ".join(sorted({x["cause"] for x in near})) or "none")
-    open_place = incident["certainty"] == "possible" and incident.get("place") is None  # the frame, its response, or who should respond
-    for n in incident.get("frames", {}).get("lost", []) if cause in LOST and len(view.captures) == 1 and not open_place else []:
+    unsure = incident["certainty"] == "possible" and incident.get("place") is None
+    lost = incident.get("frames", {}).get("lost", []) if cause in LOST and len(view.captures) == 1 else []
+    if unsure and lost and not (also and any(x["cause"] in DEAD for x in good)):
+        return one_may_have_suffered(truth, incident, view, ends, start, end), "none of the frames %s was lost, nor what followed, nor a response" % lost
+    for n in lost if not unsure else []:
         frames = view.captures[0].frames
         if n > len(frames) or not frame_suffered(truth, frames[n - 1][2], clock.true(frames[n - 1][0])):
             return False, "frame %d arrived" % n
