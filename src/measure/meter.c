@@ -350,25 +350,11 @@ static uint32_t ud_slot(struct meter *m, const struct pkt *p)
     return i;
 }
 
-/* A MAD, such as a message of the connection manager, is no work request of an application: its row alone counts it. */
-static void count_in_row(void *user, const struct wqe *w, uint32_t flow)
-{
-    struct meter *m = user;
-
-    row_work(m->ud[flow - UD_FLOW(0)], NULL, w);
-}
-
-static bool is_management(const struct pkt *p)
-{
-    return p->bth.dqpn <= 1 || p->have & H_MAD;
-}
-
 static void on_datagram(struct meter *m, const struct pkt *p)
 {
     uint32_t slot = ud_slot(m, p);
     struct meter_row *r;
     enum seen_as as;
-    uint64_t number = 0;
 
     if (slot == UD_SLOTS) {
         m->t.lost_rows++;
@@ -384,10 +370,6 @@ static void on_datagram(struct meter *m, const struct pkt *p)
     r->duplicates += as == SEEN_COPY;
     if (as == SEEN_COPY)
         return; /* a duplicate made in the network: its sender posted one */
-    if (is_management(p)) {
-        wqe_datagram(&(struct wqe_user){.user = m, .over = count_in_row}, &number, p, UD_FLOW(slot));
-        return;
-    }
     wqe_datagram(&m->work, &m->next_id, p, UD_FLOW(slot));
 }
 
