@@ -14,18 +14,34 @@ static uint64_t sum16(const uint8_t *p, uint32_t n)
     return n ? sum + (uint64_t)p[0] * 256 : sum;
 }
 
+static uint64_t fold(uint64_t sum)
+{
+    while (sum >> 16)
+        sum = (sum & 0xffff) + (sum >> 16);
+    return sum;
+}
+
+/* Sum of the addresses, the protocol and the length. */
+static uint64_t pseudo_sum(const struct pkt *p, uint32_t len)
+{
+    return 17u + len + sum16(p->src, p->addr_len) + sum16(p->dst, p->addr_len);
+}
+
 bool udp_sum_wrong(const struct pkt *p)
 {
     const uint8_t *q = p->data + p->udp_off;
     uint32_t len = load_be16(q + 4);
-    uint64_t sum = 17u + len;
 
     if (!load_be16(q + 6) || p->udp_off + len > p->caplen || p->flags & PKT_FRAGMENT)
         return false;
-    sum += sum16(p->src, p->addr_len) + sum16(p->dst, p->addr_len) + sum16(q, len);
-    while (sum >> 16)
-        sum = (sum & 0xffff) + (sum >> 16);
-    return sum != 0xffff;
+    return fold(pseudo_sum(p, len) + sum16(q, len)) != 0xffff;
+}
+
+bool udp_sum_is_begun(const struct pkt *p)
+{
+    const uint8_t *q = p->data + p->udp_off;
+
+    return load_be16(q + 6) == fold(pseudo_sum(p, load_be16(q + 4)));
 }
 
 static void udp_info(struct buf *b, const struct pkt *p, const struct layer *l)
