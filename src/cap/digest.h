@@ -27,7 +27,8 @@ struct stat;
 #define DIGEST_FRAMES  4096                  /* of a block, at most */
 #define DIGEST_STRINGS (UINT32_C(512) << 10) /* a block is full once its strings have so many bytes */
 #define DIGEST_SLOTS   64                    /* of a section: strings that later ones are compared with */
-/* Frames of a reader that are valid at a time: those of a window, the one taken out of it, and the next one. */
+/* Frames of a reader that are valid at a time: those of a window, the one taken out of it, and the next one. The window
+ * copies those that are held longer, as later ones overtake them. */
 #define DIGEST_RING (WINDOW_FRAMES + 2)
 
 /* A set of numbers: pairs of addresses by hash. Zero-initialise; release with free(of). */
