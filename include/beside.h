@@ -21,7 +21,8 @@ bool beside_write(const char *path, struct buf *text);
 
 /* Several processes write files of one folder: PATH.PID, renamed to PATH when it is whole. Append this name. */
 void beside_name(struct buf *b, const char *path);
-/* Create or empty such a file, and hold it until it is closed. Its descriptor, or -1 with errno set. */
+/* Create or empty such a file, and hold it against beside_clean() until all descriptors that hold it are closed: close
+ * it behind the rename. Its descriptor, or -1 with errno set. */
 int beside_hold(const char *name);
 /* Remove those of a folder that nobody holds, as who wrote them was killed: where `fits` says so of the name of PATH in
  * that folder. One of a file system without locks stays. */

@@ -143,12 +143,29 @@ void beside_name(struct buf *b, const char *path)
     buf_printf(b, "%s.%ld", path, (long)getpid());
 }
 
+#define HOLD_TRIES 100
+
+/* Whether beside_clean() of another process has removed the file, or is about to: it asks for the only lock. Where there
+ * are no locks nobody removes it. */
+static bool is_removed(int fd)
+{
+    struct stat st;
+
+    if (flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK)
+        return true;
+    return fstat(fd, &st) == 0 && st.st_nlink == 0;
+}
+
 int beside_hold(const char *name)
 {
-    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    /* NFS gives no lock that is shared to a descriptor that cannot read */
+    int fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 
-    if (fd >= 0)
-        flock(fd, LOCK_SH | LOCK_NB); /* without locks nobody removes it */
+    for (unsigned i = 0; i < HOLD_TRIES && fd >= 0 && is_removed(fd); i++) {
+        close(fd);
+        usleep(1000);
+        fd = open(name, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    }
     return fd;
 }
 

@@ -73,12 +73,13 @@ bool run_is(const char *path)
 int run_write(const char *path, struct buf *b)
 {
     struct buf aside = {0};
-    int fd, rc;
+    int fd, held, rc;
 
     beside_name(&aside, path);
     rc = b->err || aside.err ? -ENOMEM : 0;
     fd = rc ? -1 : beside_hold(buf_str(&aside));
-    if (!rc && (fd < 0 || !cli_flush(b, fd)))
+    held = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0); /* closing reports what could not be written */
+    if (!rc && (held < 0 || !cli_flush(b, fd)))
         rc = -errno;
     if (fd >= 0 && close(fd) < 0 && rc == 0)
         rc = -errno;
@@ -86,6 +87,8 @@ int run_write(const char *path, struct buf *b)
         rc = -errno;
     if (rc < 0 && fd >= 0)
         unlink(buf_str(&aside));
+    if (held >= 0)
+        close(held);
     buf_free(&aside);
     return rc;
 }

@@ -233,10 +233,11 @@ int scan_shard(const char *shard, const char *path, const struct scan_opts *o, s
 {
     struct buf aside = {0};
     struct digest_end first;
-    int rc;
+    int held, rc;
 
     beside_name(&aside, path);
-    rc = scan_once(shard, buf_str(&aside), o, NULL, end);
+    held = aside.err ? -1 : beside_hold(buf_str(&aside)); /* until it is renamed, between two readings, too */
+    rc = aside.err ? -ENOMEM : held < 0 ? -errno : scan_once(shard, buf_str(&aside), o, NULL, end);
     if (rc == 0 && digest_pairs_meet(&end->asked, &end->left_out)) {
         first = *end;
         rc = scan_once(shard, buf_str(&aside), o, &first.asked, end);
@@ -246,8 +247,10 @@ int scan_shard(const char *shard, const char *path, const struct scan_opts *o, s
         rc = -errno;
         digest_end_free(end);
     }
-    if (rc < 0)
+    if (rc < 0 && held >= 0)
         unlink(buf_str(&aside));
+    if (held >= 0)
+        close(held);
     buf_free(&aside);
     return rc;
 }
