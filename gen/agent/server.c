@@ -177,9 +177,12 @@ static unsigned room_for(struct place *p, const uint8_t from[16])
     room = slowest(p, alike >= AGENT_ALIKE ? from : NULL);
     if (room < AGENT_WAITING) {
         pid_t pid = p->client[room].pid;
+        if (!claim(p->served)) /* nobody proves to know the token meanwhile */
+            return AGENT_WAITING;
         kill(pid, SIGKILL);
         if (waitpid(pid, &status, 0) == pid)
             end_client(p, pid, WIFSIGNALED(status) ? SESSION_SILENT << 8 : status);
+        *p->served = 0;
     }
     return room;
 }
@@ -194,10 +197,9 @@ static void take_client(struct place *p)
 
     if (fd < 0)
         return;
-    room = room_for(p, from.sin6_addr.s6_addr);
     if (!agent_server_allows(p->server, from.sin6_addr.s6_addr)) {
         close(fd);
-    } else if (room == AGENT_WAITING) {
+    } else if ((room = room_for(p, from.sin6_addr.s6_addr)) == AGENT_WAITING) {
         if (send(fd, busy, sizeof busy - 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
             p->server->tell(p->server, "a client came while another is served");
         close(fd);
