@@ -174,7 +174,7 @@ static void call4(struct walk *w)
         uint32_t at = w->at, op = walk_word(w);
         struct layer *l;
         if (w->lost)
-            return;
+            break;
         keep_op(c, op);
         l = op_layer(w, &nfs4_op_hdr, at);
         walk_items(w, op_items(op, true));

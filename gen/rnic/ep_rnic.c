@@ -112,15 +112,19 @@ static uint32_t their_access(uint8_t own)
            (own & ACCESS_FLUSH_GLOBAL ? RNIC_ACCESS_FLUSH_GLOBAL : 0) |
            (own & ACCESS_FLUSH_PERSISTENT ? RNIC_ACCESS_FLUSH_PERSISTENT : 0);
 }
-/* No memory here is persistent. */
+/* Rights that memory here can have: none of it is persistent. */
+static bool has_access(uint32_t access)
+{
+    return !(access & ~(uint32_t)(ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |
+                                  ACCESS_MW_BIND | RNIC_ACCESS_FLUSH_GLOBAL));
+}
 static int twin_mr_reg(struct rnic *r, struct rnic_mr *mr, void **handle)
 {
     uint64_t iova = mr->has_iova ? mr->iova : (uint64_t)(uintptr_t)mr->addr;
     uint32_t key;
     int e;
 
-    if (mr->access & ~(uint32_t)(ACCESS_LOCAL_WRITE | ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC |
-                                 ACCESS_MW_BIND | RNIC_ACCESS_FLUSH_GLOBAL))
+    if (!has_access(mr->access))
         return -EOPNOTSUPP;
     e = ep_mr_reg(twin_ep(r), number_of(mr->pd), mr->addr, mr->len, iova, own_access(mr->access), &key);
     if (e < 0)
@@ -171,7 +175,9 @@ static int twin_dm_mr(struct rnic *r, struct rnic_mr *mr, void *dm, uint64_t off
 static int twin_mr_rereg(struct rnic *r, void *handle, uint32_t flags, struct rnic_mr *mr)
 {
     mr->lkey = mr->rkey = number_of(handle);
-    return flags == RNIC_REREG_ACCESS ? ep_mr_access(twin_ep(r), mr->rkey, own_access(mr->access)) : -EOPNOTSUPP;
+    if (flags != RNIC_REREG_ACCESS || !has_access(mr->access))
+        return -EOPNOTSUPP;
+    return ep_mr_access(twin_ep(r), mr->rkey, own_access(mr->access));
 }
 
 static int twin_key_gone(struct rnic *r, void *handle)
