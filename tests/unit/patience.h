@@ -5,13 +5,19 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* From now on the test may take so many seconds, on a slow machine TIME_SCALE times as many (tests/run); what hangs is
- * ended by SIGALRM. */
-static inline void hangs_after(unsigned seconds)
+/* How many times as long as elsewhere something may take on this machine: TIME_SCALE (tests/run). */
+static inline unsigned patience(void)
 {
     const char *scale = getenv("TIME_SCALE");
 
-    alarm(seconds * (scale ? (unsigned)strtoul(scale, NULL, 10) : 1));
+    return scale ? (unsigned)strtoul(scale, NULL, 10) : 1;
+}
+
+/* From now on the test may take so many seconds, on a slow machine TIME_SCALE times as many; what hangs is ended by
+ * SIGALRM. */
+static inline void hangs_after(unsigned seconds)
+{
+    alarm(seconds * patience());
 }
 
 #endif
