@@ -171,7 +171,8 @@ extern const struct vdesc nvme_io_opcode_desc, nvme_admin_opcode_desc, nvme_fcty
 #define NVME_HDRS(X) \
     X(nvme_rdma) X(nvme_io_cmd) X(nvme_admin_cmd) X(nvme_fabrics_cmd) X(nvme_cqe) \
     X(nvme_connect_cqe) X(nvme_prop_get_cqe) X(nvme_prop_set_cqe) X(nvme_fabrics_cqe) X(nvme_connect_data) \
-    X(nvme_auth_data) X(nvme_rdma_req) X(nvme_rdma_rep) X(nvme_rdma_rej) X(nvme_cc) X(nvme_csts) X(nvme_cap) X(nvme_vs) \
+    X(nvme_auth_data) \
+    X(nvme_rdma_req) X(nvme_rdma_rep) X(nvme_rdma_rej) X(nvme_cc) X(nvme_csts) X(nvme_cap) X(nvme_vs) \
     X(nvme_short) X(nvme_other) \
     X(nvme_id_ctrl) X(nvme_id_psd) X(nvme_id_ns) X(nvme_id_lbaf) X(nvme_ns_list) \
     X(nvme_errinf) X(nvme_smart) X(nvme_fw_slot) X(nvme_changed_ns) X(nvme_effects_page) X(nvme_effects) \
