@@ -145,8 +145,8 @@ void beside_name(struct buf *b, const char *path)
 
 #define HOLD_TRIES 100
 
-/* Whether beside_clean() of another process has removed the file, or is about to: it asks for the only lock. Where there
- * are no locks nobody removes it. */
+/* Whether beside_clean() of another process has removed the file, or is about to: it asks for the only lock. Where
+ * there are no locks nobody removes it. */
 static bool is_removed(int fd)
 {
     struct stat st;

@@ -132,12 +132,9 @@ Test(window, a_frame_that_later_ones_overtake_is_copied)
             cr_assert_not_null(f = window_get(w));
             cr_assert_eq(f->data[0], (uint8_t)(f->number - 1), "frame %u", (unsigned)f->number);
         }
-        cr_assert(window_put(w, &(struct frame){.has_ts = true,
-                                                .caplen = 1,
-                                                .len = 1,
-                                                .ts = i ? i : FRAMES,
-                                                .number = i + 1,
-                                                .data = &bytes[i]}));
+        cr_assert(window_put(
+            w, &(struct frame){
+                   .has_ts = true, .caplen = 1, .len = 1, .ts = i ? i : FRAMES, .number = i + 1, .data = &bytes[i]}));
         if (i > WINDOW_FRAMES + 1)
             bytes[i - WINDOW_FRAMES - 1] = 0xee; /* a reader that keeps so many frames uses the place again */
         if (i == WINDOW_FRAMES + 1)
