@@ -46,6 +46,7 @@ struct frame {
     bool has_ts;         /* false: the format carried no time for this frame (Simple Packet Block), ts is 0 */
     bool has_iface;      /* the format records interfaces: pcapng, ERF, live capture */
     uint8_t fcs_len;     /* bytes of frame check sequence at the end of the frame, 0 if none or unknown */
+    bool brief;          /* of a digest: `data` are valid until DIGEST_RING more frames of it were read */
     uint64_t drops;      /* epb_dropcount: packets lost before this one, 0 if absent */
     uint32_t flags;      /* epb_flags of pcapng (direction, FCS length, link errors), 0 if absent */
     uint32_t iface_id;   /* number of the interface within its section of the file, from 0 */

@@ -74,7 +74,7 @@ ALWAYS_INLINE void cap_frame(struct cap *c, struct frame *f, uint32_t iface, uin
     f->fcs_len = i->fcs_len;
     f->flags = 0;
     f->counts_for = 0;
-    f->longer = f->icrc_good = false;
+    f->longer = f->icrc_good = f->brief = false;
     f->drops = 0;
     f->comment = NULL;
     f->comment_len = 0;

@@ -250,6 +250,7 @@ static int digest_next(struct cap *c, struct frame *f)
     digest_meta_get(r->strings + at, f, &part);
     f->file = c->file;
     f->data = restore(c, r->strings + at + DIGEST_META, f, &part);
+    f->brief = true;
     c->frames++;
     return 1;
 }

@@ -179,7 +179,8 @@ bool window_put(struct window *w, const struct frame *f)
         uint16_t before = w->order[(at - 1) % WINDOW_FRAMES];
         if (LIKELY(w->slots[before].key <= s->key))
             break;
-        slot_own(w, &w->slots[before]); /* it may be held for any number of frames */
+        if (UNLIKELY(w->slots[before].f.brief))
+            slot_own(w, &w->slots[before]); /* it may be held for any number of frames */
         w->order[at % WINDOW_FRAMES] = before;
     }
     w->order[at % WINDOW_FRAMES] = (uint16_t)slot;

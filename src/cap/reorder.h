@@ -18,8 +18,8 @@ struct window;
 struct window *window_new(void);
 void window_free(struct window *w);
 /* Add a frame; its comment and options are dropped. Its data must stay valid until window_own(), until the frame is
- * taken out, or until WINDOW_FRAMES + 1 more were added: frames that a later one overtakes are held longer, and are
- * copied then. False without memory. Call it only if window_full() is false. */
+ * taken out, or, of a brief frame, until WINDOW_FRAMES + 1 more were added: one that a later one overtakes is held
+ * longer, and is copied then. False without memory. Call it only if window_full() is false. */
 bool window_put(struct window *w, const struct frame *f);
 /* Copy the data of the frames held: afterwards the callers' memory may move or vanish. */
 void window_own(struct window *w);

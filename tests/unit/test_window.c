@@ -119,7 +119,7 @@ Test(window, frames_are_not_copied_until_their_bytes_move)
     window_free(w);
 }
 
-Test(window, a_frame_that_later_ones_overtake_is_copied)
+Test(window, a_brief_frame_that_later_ones_overtake_is_copied)
 {
     enum { FRAMES = 10 * WINDOW_FRAMES };
     uint8_t bytes[FRAMES];
@@ -132,9 +132,13 @@ Test(window, a_frame_that_later_ones_overtake_is_copied)
             cr_assert_not_null(f = window_get(w));
             cr_assert_eq(f->data[0], (uint8_t)(f->number - 1), "frame %u", (unsigned)f->number);
         }
-        cr_assert(window_put(
-            w, &(struct frame){
-                   .has_ts = true, .caplen = 1, .len = 1, .ts = i ? i : FRAMES, .number = i + 1, .data = &bytes[i]}));
+        cr_assert(window_put(w, &(struct frame){.has_ts = true,
+                                                .brief = true,
+                                                .caplen = 1,
+                                                .len = 1,
+                                                .ts = i ? i : FRAMES,
+                                                .number = i + 1,
+                                                .data = &bytes[i]}));
         if (i > WINDOW_FRAMES + 1)
             bytes[i - WINDOW_FRAMES - 1] = 0xee; /* a reader that keeps so many frames uses the place again */
         if (i == WINDOW_FRAMES + 1)
