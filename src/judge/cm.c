@@ -73,10 +73,13 @@ static bool tap_at_sender(const struct judge *j, const struct cm_packet *c)
 
 static void first_copy(struct cm_copies *o, const struct cm_packet *c)
 {
-    *o = (struct cm_copies){.m = *c->m, .ts = c->p->frame->ts, .frame = frame_u32(c->p), .copies = 1, .ttl = c->p->ttl};
+    const uint32_t frame = frame_u32(c->p);
+
+    *o = (struct cm_copies){
+        .m = *c->m, .ts = c->p->frame->ts, .frame = frame, .m_frame = frame, .copies = 1, .ttl = c->p->ttl};
 }
 
-/* A REQ, REP or DREQ: keep the first copy, and compare further ones with it. */
+/* A REQ, REP or DREQ: keep the first copy, or one that was cut less, and compare further ones with it. */
 static void check_retransmission(struct judge *j, struct cm_copies *o, const struct cm_packet *c)
 {
     const struct cm_req *req = &c->s->req.m.req;
@@ -85,6 +88,7 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
          tolerance = judge_step(j, c->p) + (j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : CLOCK_SLACK);
     struct verdict v;
     struct found f;
+    bool compared;
 
     if (!o->copies) {
         first_copy(o, c);
@@ -100,11 +104,14 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
     v = cm_retry_check(&o->m, c->m, o->copies, max_retries, c->from_active ? req->remote_timeout : req->local_timeout,
                        gap + tolerance);
     o->ts = c->p->frame->ts;
-    if (c->m->cut < o->m.cut)
+    if (c->m->cut < o->m.cut) {
         o->m = *c->m;
+        o->m_frame = frame_u32(c->p);
+    }
     if (verdict_ok(v))
         return;
-    f = cm_found_of(j, c->m, v, o->frame);
+    compared = strcmp(v.about, CM_COPY_DIFFERS) == 0 || v.rule == RULE_CM_02;
+    f = cm_found_of(j, c->m, v, compared ? o->m_frame : o->frame);
     if (strcmp(v.about, CM_COPY_EARLY) == 0) {
         f.needs = c->from_active ? N_TAP_REQ : N_TAP_RSP; /* the earlier copy may have been delayed before the tap */
         f.has = tap_at_sender(j, c) ? f.needs : 0;

@@ -21,11 +21,12 @@ struct ud_dest {
 
 /* A CM message and its retransmissions. */
 struct cm_copies {
-    struct cm_msg m; /* the first copy */
-    ns_t ts;         /* of the latest copy */
-    uint32_t frame;  /* of the first copy */
-    uint8_t copies;  /* number of copies, up to 255; 0: not seen yet */
-    uint8_t ttl;     /* TTL or hop limit of the first copy */
+    struct cm_msg m;  /* the first copy of those of which most was captured: the others are compared with it */
+    ns_t ts;          /* of the latest copy */
+    uint32_t frame;   /* of the first copy */
+    uint32_t m_frame; /* of `m` */
+    uint8_t copies;   /* number of copies, up to 255; 0: not seen yet */
+    uint8_t ttl;      /* TTL or hop limit of the first copy */
 };
 
 /* A CM exchange. An exchange is in one of the CM_WAYS places of a group, which its key selects. */

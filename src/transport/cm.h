@@ -249,9 +249,9 @@ struct verdict cm_late_rej(void);
 uint64_t cm_msg_hash(const struct cm_msg *m);
 /* Whether two messages of one kind have the same bytes, as far as both were captured. */
 bool cm_msg_same(const struct cm_msg *a, const struct cm_msg *b);
-/* Check a retransmitted message: identical bytes (transaction id included) unless only one was cut, at most
- * `max_retries` retransmissions, none before the response timeout of exponent `timeout`. `copies`: copies seen, this
- * one included; `gap`: ns since the copy before. The gap is reliable only at a tap near the sender. */
+/* Check a retransmitted message: identical bytes (transaction id included) if cut alike, at most `max_retries`
+ * retransmissions, none before the response timeout of exponent `timeout`. `copies`: copies seen, this one included;
+ * `gap`: ns since the copy before. The gap is reliable only at a tap near the sender. */
 struct verdict cm_retry_check(const struct cm_msg *first, const struct cm_msg *again, unsigned copies,
                               unsigned max_retries, unsigned timeout, ns_t gap);
 

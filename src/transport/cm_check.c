@@ -375,7 +375,7 @@ void cm_wire_of(struct cm_wire *w, const struct pkt *p)
 struct verdict cm_retry_check(const struct cm_msg *first, const struct cm_msg *again, unsigned copies,
                               unsigned max_retries, unsigned timeout, ns_t gap)
 {
-    /* A mirror cuts all messages at one length: if only one was cut, that one was damaged on its way. */
+    /* A mirror cuts all messages at one length: of two cut differently, the shorter one was damaged on its way. */
     bool alike = first->cut == again->cut;
     struct verdict v = same_check(again, alike ? first->mad.tid : again->mad.tid, !alike || cm_msg_same(first, again),
                                   copies, max_retries);
