@@ -71,13 +71,14 @@ struct crossing {
     uint32_t psn, number;   /* of the request; how many READs and atomics were outstanding, or an SSN */
     uint32_t permitted;     /* the number that was permitted */
     unsigned needs, has, lacks;
-    ns_t ts;    /* of the packet, the latest one */
+    ns_t ts;    /* of the packet */
     ns_t until; /* until then a packet of the other direction may refute the failure */
     char expected[64], seen[64];
     /* The latest of several requests that lack the same credit, of which the first one is named: for credits that
      * permit only that. */
     struct {
         uint32_t frame, psn, number, seen; /* frame 0: there is one request; number: as above; seen: its SSN */
+        ns_t until;                        /* as above */
     } last;
 };
 /* A NAK, or an implied NAK, that demands a retransmission from `psn` on, and new requests meanwhile. */

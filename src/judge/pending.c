@@ -113,25 +113,40 @@ static bool lacks_the_same_credit(const struct judged *a, const struct found *f,
            t->permitted == (uint32_t)v->expected && t->severity <= f->severity;
 }
 
-static void add_to_crossing(struct crossing *t, const struct pkt *p, const struct verdict *v)
+/* Whether the credit that the latest request at hand lacks is further on than the one that this request lacks: what
+ * permits that one permits this one, too. A mere warning does not stand for an error of the same rule. */
+static bool is_covered(const struct judged *a, const struct found *f, const struct verdict *v)
+{
+    const struct crossing *t = &a->f->history->crossing;
+
+    return a->f->crossing && (t->last.frame ? t->last.number : t->number) >= v->seen &&
+           (t->rule != f->rule || t->severity <= f->severity);
+}
+
+/* Until when a packet of the other direction may refute a failure that packet `p` shows. */
+static ns_t crosses_until(const struct judge *j, const struct pkt *p)
+{
+    return p->frame->ts + CROSSES_WITHIN + judge_step(j, p);
+}
+
+static void add_to_crossing(const struct judge *j, struct crossing *t, const struct pkt *p, const struct verdict *v)
 {
     t->last.frame = frame_u32(p);
     t->last.psn = p->bth.psn;
     t->last.number = crossing_number(p, v);
     t->last.seen = (uint32_t)v->seen;
-    t->until += p->frame->ts - t->ts;
-    t->ts = p->frame->ts;
+    t->last.until = crosses_until(j, p);
 }
 
 void pending_crossing(struct judge *j, const struct judged *a, const struct found *f, const struct verdict *v)
 {
     struct crossing *t = &a->f->history->crossing;
 
-    if ((a->f->crossing && t->number >= v->seen) || is_told(t, f, (uint32_t)v->expected))
+    if (is_covered(a, f, v) || is_told(t, f, (uint32_t)v->expected))
         return;
     if (lacks_the_same_credit(a, f, v)) {
         judge_is_broken(j, a->p);
-        add_to_crossing(t, a->p, v);
+        add_to_crossing(j, t, a->p, v);
         return;
     }
     a->f->crossing = true;
@@ -148,7 +163,7 @@ void pending_crossing(struct judge *j, const struct judged *a, const struct foun
                            .permitted = (uint32_t)v->expected,
                            .number = crossing_number(a->p, v),
                            .ts = a->p->frame->ts,
-                           .until = a->p->frame->ts + CROSSES_WITHIN + judge_step(j, a->p)};
+                           .until = crosses_until(j, a->p)};
     snprintf(t->expected, sizeof t->expected, "%s", f->expected);
     snprintf(t->seen, sizeof t->seen, "%s", f->seen);
 }
@@ -384,6 +399,7 @@ static void go_on_to_last(struct crossing *t)
     t->frame = t->last.frame;
     t->psn = t->last.psn;
     t->number = t->last.number;
+    t->until = t->last.until;
     snprintf(t->seen, sizeof t->seen, "SSN %u", t->last.seen);
     t->last.frame = 0;
 }

@@ -15,7 +15,7 @@ CASES = [
     case("a READ that begins with a Middle", "RDA-02", MID + ">rd 1 dl=576; {!<rm 1|<rf 1 m=8}; <rm 2; <rl 3 m=8", "cQR", "nqr"),
     case("a READ that begins with a Last", "RDA-02", MID + ">rd 1 dl=64; {!<rl 1 m=8|<ro 1 m=8}", "cQR", "nqr"),
     *(case("a SEND %d ahead of its credits, %d more come soon" % (n, credits), "ACK-08",
-           CREDITS + ">so 1; <ack 1 m=2 s={0|8}; " + "".join(">so %d f=-; " % (2 + i) for i in range(n)) + "!>so %d; <ack 2 m=3 s={%d|8}; "
+           CREDITS + ">so 1; <ack 1 m=2 s={0|8}; " + "".join("%s>so %d f=-; " % ("?" * (i > 0), 2 + i) for i in range(n)) + "!>so %d; <ack 2 m=3 s={%d|8}; "
            "?>so %d; <ack %d m=%d s=8" % (2 + n, credits, 3 + n, 3 + n, 4 + n), "", "ncqQrR") for n in (1, 2) for credits in (0, 1, 2)),
     # After three responses to all that had been sent the clocks of both directions are known to agree, and nothing is missing.
     *(case("%s ahead of a connection that has had %d responses" % (what, n), rule,

@@ -195,3 +195,14 @@ CASES += [case("a message of four packets is sent behind the one that probes for
 CASES += [case("three SENDs are sent behind the one that probes for credits", "ACK-08",
                ON.replace("<rep", "<rep flow=1").replace("m=1", "m=1 s=1") + ">so 1; <ack 1 m=2 s={0|8}; >so 2 f=-; !>so 3 f=-; >so 4 f=-; >so 5; <ack 5 m=6 s=8 at=1000",
                "Q", "ncqrR")]
+# A packet inside the second or a later one of them needs no more than that one: the credits of the clean twin come within the time that a response may take.
+FLOW = ON.replace("<rep", "<rep flow=1").replace("m=1", "m=1 s=1") + ">so 1; <ack 1 m=2 s=0; "
+CASES += [case("a SEND and the next message are sent behind the one that probes for credits", "ACK-08",
+               FLOW + ">so 2 f=-; !>so 3 f=- at=1; >sf 4 at=1; >sm 5 at=1; <ack 1 m=2 s={0|2} at=0; <ack 3 m=4 s=8 at=1000; >sl 6; <ack 6 m=5 s=8", "Q", "ncqrR")]
+# That a message which probes for credits goes on is a warning, which hides nothing.
+CASES += [case("a SEND is sent behind the Last packet of the message that probes for credits", "ACK-08",
+               FLOW.replace("s=0", "s={0|8}") + ">sf 2; ?>sl 3 at=1 f=-; !>so 4 at=1; <ack 4 m=4 s=8 at=1000", "Q", "ncqrR")]
+# The requests behind it give the first one no longer time.
+CASES += [case("SENDs without a credit are sent at once, until all of them are permitted", "ACK-08",
+               FLOW + ">so 2 f=-; !>so 3 f=- at=1; {|<ack 1 m=2 s=8 at=2;} " + "".join(">so %d f=- at=1; " % n for n in range(4, 30)) + ">so 30 at=1; <ack 30 m=31 s=8 at=1",
+               "Q", "ncqrR")]
