@@ -186,7 +186,8 @@ struct jflow {
     uint32_t encap_frame;      /* with `encap`: that request */
     uint32_t rsp_frame;        /* with has_rsp: frame of the first response */
     uint64_t unproved_rsp;     /* number of the latest response that may belong to another queue pair */
-    bool misfit;               /* that, or one before, contradicted the requests */
+    uint64_t unfit_rsp;        /* responses until then that fitted no request, or contradicted them */
+    bool misfit;               /* one of them contradicted the requests */
     bool mid_stream;           /* the first request seen was not the first one of the queue pair */
     struct pending_fail gap;   /* with has_gap: skipped PSNs */
     struct pending_fail early; /* with has_early: a response with a PSN that was not sent */

@@ -43,6 +43,7 @@ void pending_early(struct judge *j, const struct judged *a)
 
     (void)j;
     f->unproved_rsp++; /* it fits no request: it does not prove whose responses these are */
+    f->unfit_rsp++;
     /* it may be a response to a READ with an unknown number of PSNs, reordered with earlier responses */
     a->h->disorder |= a->h->loose;
     if (f->has_early)

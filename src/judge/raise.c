@@ -97,6 +97,13 @@ static bool another_may_be_meant(const struct judge *j, uint32_t flow)
     return false;
 }
 
+/* True if so many responses have fitted the requests of `f` that a fault, also one that comes again and again, is the
+ * responder's: it does not speak against the pairing. */
+static bool has_often_fitted(const struct jflow *f)
+{
+    return f->dir->rsp_packets >= f->unfit_rsp + PAIRING_PROVED;
+}
+
 /* True if a pairing by PSN agreement may be wrong: no response fitted yet, one contradicted it, CM was captured in
  * part, the connection is older than the capture, another queue pair between the same addresses is at similar PSNs, or
  * there are responses of either end to another one whose requests were not captured. */
@@ -104,7 +111,7 @@ static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
 {
     const struct flow *f = &j->flow[flow];
     const struct req_dir *h = j->flows[flow].dir;
-    bool proof_needed = h && (h->began != BEGAN_SEEN || j->flows[flow].misfit);
+    bool proof_needed = h && (h->began != BEGAN_SEEN || (j->flows[flow].misfit && !has_often_fitted(&j->flows[flow])));
     uint64_t fit;
 
     if (f->paired_by != PAIR_PSN || !h)
@@ -280,7 +287,12 @@ static bool rests_on_side(const struct judge *j, const struct found *f, const st
 /* A response contradicts the requests of `f`, with which it was paired by PSN: later ones have to prove the pairing. */
 static void speaks_against_pairing(struct jflow *f)
 {
-    f->unproved_rsp = f->dir->rsp_packets + 1;
+    const uint64_t number = f->dir->rsp_packets + 1;
+
+    if (has_often_fitted(f))
+        return;
+    f->unfit_rsp += f->unproved_rsp != number; /* not yet counted */
+    f->unproved_rsp = number;
     f->misfit = true;
 }
 
@@ -305,7 +317,7 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
         pairing_is_doubtful(j, f.flow)) {
         doubtful = have & (N_RSP | N_TAP_REQ | N_TAP_RSP);
         have &= ~doubtful;
-        if (p && p->op->flags & OPF_RESPONSE && !(rule_table[f.rule].traits & T_MSN))
+        if (p && p->op->flags & OPF_RESPONSE && !f.of_silence && !(rule_table[f.rule].traits & T_MSN))
             speaks_against_pairing(&j->flows[f.flow]);
     }
     skew = needs_of_skew(j, &f);

@@ -21,6 +21,7 @@ struct found {
     uint32_t at;            /* without packet and flow: conn_tap_of() + 1; 0: not known */
     uint32_t conn;          /* without flow: number of the connection; 0: none */
     bool by_clock;          /* it rests on the order of packets of both directions */
+    bool of_silence;        /* it is silence before the packet: the packet itself is as it has to be */
     const char *wrong;      /* headline; NULL: that of the rule */
     const char *expected, *seen, *text;
 };

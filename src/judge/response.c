@@ -42,6 +42,7 @@ static bool check_ack_wait(struct judge *j, const struct judged *a, struct found
         return false;
     f->has = N_CM; /* the timeout is known: from CM or the user */
     f->lacks = a->h->unsettled || a->h->disorder || j->backwards || j->n_pauser ? N_COMPLETE : 0;
+    f->of_silence = true;
     f->frame = k.frame;
     f->cause = a->p->frame->number;
     f->expected = say(j, "an answer within %.6f ms", (double)wait / 1e6);
@@ -58,6 +59,7 @@ static bool check_gap_ignored(struct judge *j, const struct judged *a, struct fo
     struct gap_seen *g = &a->f->history->gap;
 
     a->f->history->ignored = false;
+    f->of_silence = true;
     f->frame = g->frame;
     f->cause = g->again;
     f->expected = say(j, "sequence NAK %u", g->psn);
