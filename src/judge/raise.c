@@ -104,6 +104,14 @@ static bool has_often_fitted(const struct jflow *f)
     return f->dir->rsp_packets >= f->unfit_rsp + PAIRING_PROVED;
 }
 
+/* True if the tap is at one of the ends and lacks nothing: a response there is to no requests but those that it saw. */
+static bool sees_all(const struct judge *j, uint32_t flow)
+{
+    enum tap_side side = judge_side(j, j->flow[flow].tap);
+
+    return j->o.complete && !j->incomplete && (side == TAP_REQUESTER || side == TAP_RESPONDER);
+}
+
 /* True if a pairing by PSN agreement may be wrong: no response fitted yet, one contradicted it, CM was captured in
  * part, the connection is older than the capture, another queue pair between the same addresses is at similar PSNs, or
  * there are responses of either end to another one whose requests were not captured. */
@@ -111,7 +119,9 @@ static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
 {
     const struct flow *f = &j->flow[flow];
     const struct req_dir *h = j->flows[flow].dir;
-    bool proof_needed = h && (h->began != BEGAN_SEEN || (j->flows[flow].misfit && !has_often_fitted(&j->flows[flow])));
+    const struct jflow *own = &j->flows[flow];
+    bool misfits = h && own->misfit && !has_often_fitted(own) && !sees_all(j, flow);
+    bool proof_needed = h && (h->began != BEGAN_SEEN || misfits);
     uint64_t fit;
 
     if (f->paired_by != PAIR_PSN || !h)
