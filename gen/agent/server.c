@@ -65,12 +65,19 @@ struct place {
     ns_t closed;      /* CLOCK_MONOTONIC: when the port opens again */
 };
 
-/* A client has proved to know the token: it is served, unless another one is. */
+/* A client has proved to know the token: it is served, unless another one is. While the server ends one that is slow,
+ * it waits. */
 static bool claim(void *user)
 {
-    pid_t none = 0;
+    pid_t now = 0;
 
-    return __atomic_compare_exchange_n((pid_t *)user, &none, getpid(), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+    while (!__atomic_compare_exchange_n((pid_t *)user, &now, getpid(), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+        if (now != getppid())
+            return false;
+        now = 0;
+        usleep(100);
+    }
+    return true;
 }
 
 static enum session_end serve(const struct place *p, int fd)
