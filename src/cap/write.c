@@ -289,9 +289,6 @@ static void write_comments(struct buf *b, const struct frame *f)
     }
 }
 
-/* Of a packet without a time that no simple packet block can hold: an enhanced one has a time, which is then 0. */
-#define NO_TIME "this packet had no time"
-
 static void write_enhanced(struct cap_writer *w, const struct frame *f, uint32_t id, uint32_t caplen)
 {
     struct buf *b = &w->out;
@@ -309,7 +306,7 @@ static void write_enhanced(struct cap_writer *w, const struct frame *f, uint32_t
     if (f->comment)
         write_comments(b, f);
     if (!f->has_ts)
-        woption_text(b, 1, NO_TIME);
+        woption_text(b, 1, CAP_NO_TIME);
     buf_mem(b, w->comments.p, w->comments.len);
     if (f->flags) {
         w16(b, 2);

@@ -6,6 +6,10 @@
 
 struct cap_writer;
 
+/* The comment of a packet without a time in an enhanced packet block, which always has a time (it is 0): simple packet
+ * blocks have none, but hold only what is of a section's first interface and has no comment, flags or drops. */
+#define CAP_NO_TIME "this packet had no time"
+
 /* pcapng stores interfaces, comments (of packets, interfaces and each input's first section), flags and drop counts;
  * the sections of an only input become sections of the output, those of several inputs one. A frame without a time has
  * none there, if its interface is the first of the section and it has no comment, flags or drops; else its time is 0,
