@@ -17,7 +17,7 @@
 
 /* Numbers of the interfaces in the output, by the interface's number in one input file. */
 struct iface_map {
-    uint32_t *id; /* number in the output plus 1, 0 if not yet written */
+    uint32_t *id; /* place among all interfaces written, from 1; 0: not yet written */
     uint32_t n;
 };
 
@@ -39,7 +39,10 @@ struct cap_writer {
     struct cap *input;        /* the one input file, whose sections become sections of the output; else NULL */
     uint32_t section;         /* of the input, which the output is at */
     struct iface_map *files;  /* by frame.file */
-    uint32_t n_files, n_ifaces;
+    uint32_t n_files;
+    uint32_t n_ifaces;       /* written, of all sections */
+    uint32_t section_first;  /* of them, those of sections before the one that is written */
+    uint32_t input_first;    /* number in the input of the first interface of `section` */
     uint64_t frames, offset; /* written */
     struct buf comments;     /* options of the next frame, from cap_write_comment() */
     struct cap_error error;
@@ -228,7 +231,7 @@ static void write_interface(struct cap_writer *w, const struct cap_iface *i)
         woption(b, 13, &i->fcs_len, 1);
     w32(b, 0);
     wblock_end(b, at);
-    if (w->n_ifaces == 0)
+    if (w->n_ifaces == w->section_first)
         w->snaplen_first = snaplen;
     w->n_ifaces++;
 }
@@ -328,7 +331,7 @@ static uint32_t *iface_known(struct cap_writer *w, uint16_t file, uint32_t numbe
 
     if (UNLIKELY(!slot)) {
         writer_fail(w, -ENOMEM, "out of memory for interface %u", number);
-    } else if (UNLIKELY(!*slot)) {
+    } else if (UNLIKELY(*slot <= w->section_first)) {
         write_interface(w, iface);
         *slot = w->n_ifaces;
     }
@@ -342,39 +345,40 @@ int cap_write_iface(struct cap_writer *w, uint16_t file, uint32_t number, const 
     return w->error.err;
 }
 
-/* The input is at another section: so is the output, as simple packet blocks are of a section's first interface. What
- * is known of the interfaces of the section before is written now: afterwards their numbers mean others. */
-static void next_section(struct cap_writer *w, uint16_t file, uint32_t section)
+/* The input is at the section of `f`: so is the output, as simple packet blocks are of a section's first interface.
+ * What is known of the interfaces of the section before is written now: afterwards their numbers mean others. */
+static void next_section(struct cap_writer *w, const struct frame *f, const struct cap_iface *iface)
 {
     const struct cap_info *info = cap_info(w->input);
+    uint32_t from = w->input_first;
 
-    w->section = section;
-    if (!w->n_ifaces)
+    w->section = iface->section;
+    w->input_first = f->iface - min_u32(iface->id, f->iface);
+    if (w->n_ifaces == w->section_first)
         return;
-    for (uint32_t i = 0; i < info->n_ifaces; i++)
+    for (uint32_t i = from; i < min_u32(w->input_first, info->n_ifaces); i++)
         if (info->ifaces[i].has_drops || info->ifaces[i].received)
-            cap_write_stats(w, file, i, &info->ifaces[i]);
-    for (uint32_t i = 0; i < w->n_files; i++)
-        w->files[i].n = 0;
-    w->n_ifaces = 0;
+            cap_write_stats(w, f->file, i, &info->ifaces[i]);
+    w->section_first = w->n_ifaces;
     write_section(w, w->app, NULL);
 }
 
 static int write_pcapng(struct cap_writer *w, const struct frame *f, const struct cap_iface *iface, uint32_t caplen)
 {
     if (UNLIKELY(iface->section > w->section && w->input))
-        next_section(w, f->file, iface->section);
+        next_section(w, f, iface);
     uint32_t *slot = iface_known(w, f->file, f->iface, iface);
 
     if (!slot)
         return w->error.err;
-    if (UNLIKELY(fits_simple(w, f, *slot - 1, caplen))) {
+    uint32_t id = *slot - 1 - w->section_first; /* within the section */
+    if (UNLIKELY(fits_simple(w, f, id, caplen))) {
         size_t at = wblock(&w->out, 3);
         w32(&w->out, f->len);
         wpad(&w->out, f->data, caplen);
         wblock_end(&w->out, at);
     } else {
-        write_enhanced(w, f, *slot - 1, caplen);
+        write_enhanced(w, f, id, caplen);
     }
     return 0;
 }
@@ -439,10 +443,10 @@ int cap_write_stats(struct cap_writer *w, uint16_t file, uint32_t iface, const s
 {
     if (w->error.err)
         return w->error.err;
-    if (w->pcap || file >= w->n_files || iface >= w->files[file].n || !w->files[file].id[iface])
+    if (w->pcap || file >= w->n_files || iface >= w->files[file].n || w->files[file].id[iface] <= w->section_first)
         return 0;
     size_t at = wblock(&w->out, 5);
-    w32(&w->out, w->files[file].id[iface] - 1);
+    w32(&w->out, w->files[file].id[iface] - 1 - w->section_first);
     w64(&w->out, 0);
     if (stats->received)
         woption64(&w->out, 4, stats->received);
