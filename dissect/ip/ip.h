@@ -102,8 +102,9 @@ struct pkt;
 
 /* Whether a UDP datagram (H_UDP) that was captured whole has a checksum, other than 0, that is wrong. */
 bool udp_sum_wrong(const struct pkt *p);
-/* Whether the checksum of a UDP datagram (H_UDP) is that of the addresses, the protocol and the length alone: the
- * sender's host has left the rest to its adapter, which a packet between two interfaces of one host never meets. */
-bool udp_sum_is_begun(const struct pkt *p);
+/* Whether the checksum of a UDP datagram (H_UDP) is partial: the sum of the pseudo header alone (addresses, protocol
+ * and length), as the host leaves it to an adapter with checksum offload. A packet between two interfaces of one host
+ * keeps it, as no adapter completes it. */
+bool udp_sum_is_partial(const struct pkt *p);
 
 #endif

@@ -37,7 +37,7 @@ bool udp_sum_wrong(const struct pkt *p)
     return fold(pseudo_sum(p, len) + sum16(q, len)) != 0xffff;
 }
 
-bool udp_sum_is_begun(const struct pkt *p)
+bool udp_sum_is_partial(const struct pkt *p)
 {
     const uint8_t *q = p->data + p->udp_off;
 

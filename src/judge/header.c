@@ -96,7 +96,13 @@ static void check_udp(struct judge *j, const struct pkt *p)
 
     if (UNLIKELY(p->dport != UDP_PORT_ROCEV2))
         judge_warn(j, p, RULE_FMT_09, "UDP port 4791", say(j, "%u", p->dport), "This is not the port of RoCEv2.");
-    if (UNLIKELY(sum && udp_sum_wrong(p)))
+    if (LIKELY(!sum || !udp_sum_wrong(p)))
+        return;
+    if (udp_sum_is_partial(p))
+        judge_note(j, RULE_FMT_09, conn_flow_find(j->conns, p), p->frame->number, say(j, "0x%04x", sum),
+                   "This UDP checksum is partial, the sum of the pseudo header alone: the capture was taken before the "
+                   "sender's adapter computed it (checksum offload).");
+    else
         judge_bad_as(j, p,
                      (struct found){RULE_FMT_09, SEV_W, .wrong = "wrong UDP checksum {seen}",
                                     .expected = "checksum 0, or a right one", .seen = say(j, "0x%04x", sum),

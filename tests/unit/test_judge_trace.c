@@ -566,3 +566,39 @@ Test(judge_trace, numbers_of_cm_messages_of_more_than_16_bits_are_hexadecimal)
     cr_expect_str_eq(f.seen, "remote comm id 65535");
     judge_free(j);
 }
+
+/* The severity of what is said of FMT-09 about a SEND with this UDP checksum; -1: nothing. */
+static int udp_checksum_severity(uint16_t sum)
+{
+    static const struct line send = SEND(0, 10, 1);
+    struct judge *j = judge_new(&(struct judge_opts){.complete = true});
+    uint8_t buf[256];
+    uint32_t len = line_frame(&send, buf);
+    struct frame f;
+    struct pkt p;
+    int severity = -1;
+
+    store_be16(buf + 14 + 20 + 6, sum);
+    decode_line(&p, &f, &send, buf, len, 1, true);
+    judge_packet(j, &p);
+    judge_end(j);
+    for (size_t i = 0; i < findings_n(judge_findings(j)); i++)
+        if (findings_at(judge_findings(j), i)->rule == RULE_FMT_09)
+            severity = findings_at(judge_findings(j), i)->severity;
+    judge_free(j);
+    return severity;
+}
+
+Test(judge_trace, a_udp_checksum_that_offload_left_partial_is_an_observation)
+{
+    static const struct line send = SEND(0, 10, 1);
+    uint8_t buf[256], *ip = buf + 14;
+    uint32_t len = line_frame(&send, buf) - 34, sum = 17 + len;
+
+    for (int i = 12; i < 20; i += 2) /* both addresses */
+        sum += load_be16(ip + i);
+    sum = (sum & 0xffff) + (sum >> 16);
+    cr_expect_eq(udp_checksum_severity(0), -1);
+    cr_expect_eq(udp_checksum_severity((uint16_t)sum), SEV_I);
+    cr_expect_eq(udp_checksum_severity((uint16_t)(sum + 1)), SEV_W);
+}
