@@ -247,6 +247,14 @@ def case_conformance_device_that_falls_silent(lab, wire, guest, port):
     gone(guest)
 
 
+def send_signal(pid, number):
+    """To a process that may have ended meanwhile."""
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+
+
 def late(lab, wire, guest, port, times):
     """The result of a test in which the tester stands still for 0.8 s when a WRITE of the device arrives, so often: its ACK, which it holds back
     for 0.5 s, comes behind the ACK timeout."""
@@ -255,8 +263,8 @@ def late(lab, wire, guest, port, times):
     def hook(side, frame):
         if side == 0 and is_rdma(frame) and len(held) < times and opcode(frame) == WRITE_ONLY and pid:
             held.append(1)
-            os.kill(pid[0], signal.SIGSTOP)
-            threading.Timer(0.8, os.kill, (pid[0], signal.SIGCONT)).start()
+            send_signal(pid[0], signal.SIGSTOP)
+            threading.Timer(0.8, send_signal, (pid[0], signal.SIGCONT)).start()
         return (frame,)
     wire.hook = hook
     try:
