@@ -378,6 +378,30 @@ void end_overtaken(struct explainer *x, uint32_t flow, const struct flow_notes *
     }
 }
 
+/* Where so many packets were reordered for sure, a NAK alone does not tell a lost packet from a reordered one. */
+#define REORDERS 2
+
+void end_reordering_path(struct explainer *x, uint32_t flow)
+{
+    uint32_t reordered[PLACE_AFTER + 1] = {0};
+
+    for (uint32_t i = 0; i < x->n; i++) {
+        const struct incident *st = &x->incidents[i];
+        if (st->flow == flow && !st->moot && st->cause == CAUSE_REORDER)
+            reordered[st->place]++;
+    }
+    if (reordered[PLACE_BEFORE] < REORDERS && reordered[PLACE_AFTER] < REORDERS)
+        return;
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct incident *st = &x->incidents[i];
+        bool naked =
+            st->facts[0].sentence == SENTENCE_LOST_AFTER || st->facts[0].sentence == SENTENCE_SENT_AGAIN_MISSED;
+        if (st->flow == flow && !st->moot && st->cause == CAUSE_PACKET_LOSS && st->n_facts && naked &&
+            st->certainty == PROBABLE && reordered[st->place] >= REORDERS)
+            incident_add(st, SAY(PATH_REORDERS, .n = reordered[st->place]));
+    }
+}
+
 /* A request retransmitted on ACK timeout that was acknowledged afterwards. */
 static bool is_late_answered(const struct incident *st)
 {

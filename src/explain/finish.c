@@ -142,6 +142,7 @@ static void end_flow(struct explainer *x, uint32_t flow)
     }
     end_odd_key(x, flow, t, o);
     end_overtaken(x, flow, t);
+    end_reordering_path(x, flow);
     if (h && h->have_next)
         end_slower(x, flow, t, h);
     end_early(x, flow, t);
