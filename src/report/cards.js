@@ -84,7 +84,8 @@ const metrics = union((card) => card.metrics);
 const of = (m, what) => m[what + "_" + (m.unit || "ns")];
 const UNITS = {count: plain, bps: (v) => plain(Math.round(v / 1e6)) + " Mb/s", permille: (v) => (v / 10).toFixed(1) + " %", per_s: (v) => plain(v) + " a second"};
 const measured = (m, v) => (UNITS[m.unit] ? UNITS[m.unit](v) : duration(v, 3));
-const spread = (m) => (m ? measured(m, of(m, "median")) + " (" + measured(m, of(m, "ci")[0]) + " to " + measured(m, of(m, "ci")[1]) + ")" + (m.below_resolution ? ", below resolution" : "") : "-");
+const interval = (m) => (m.n > 1 && of(m, "ci") ? measured(m, of(m, "ci")[0]) + " to " + measured(m, of(m, "ci")[1]) : "n=1, no interval");
+const spread = (m) => (m ? measured(m, of(m, "median")) + " (" + interval(m) + ")" + (m.below_resolution ? ", below resolution" : "") : "-");
 const published = metrics.flatMap((m) => m.first.published.map((p) => ({id: m.id, ...p})));
 
 if (metrics.length)

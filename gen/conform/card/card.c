@@ -186,8 +186,14 @@ static ns_t error_of(const struct card *c)
     return json_integer_value(json_object_get(json_object_get(c->root, "link"), "error_ns"));
 }
 
-/* Whether two metrics differ: their intervals do not overlap, and the medians by more than 10 %, times also by more
- * than three `error`s. */
+/* Whether the card says how certain a median is: older ones have an interval of a single sample, too. */
+static bool has_interval(const json_t *metric)
+{
+    return json_integer_value(json_object_get(metric, "n")) > 1 && value_of(metric, "ci");
+}
+
+/* Whether two metrics differ: they have intervals, which do not overlap, and the medians differ by more than 10 %,
+ * times also by more than three `error`s. */
 static bool differ(const json_t *a, const json_t *b, ns_t error)
 {
     const json_t *x = value_of(a, "ci"), *y = value_of(b, "ci");
@@ -196,7 +202,8 @@ static bool differ(const json_t *a, const json_t *b, ns_t error)
                  json_integer_value(json_array_get(y, 1)) < json_integer_value(json_array_get(x, 0));
     double by = was > is ? (double)was - (double)is : (double)is - (double)was;
 
-    return apart && by > 0.1 * (double)was && (unit_of(a) != METRIC_NS || by > 3 * (double)error);
+    return has_interval(a) && has_interval(b) && apart && by > 0.1 * (double)was &&
+           (unit_of(a) != METRIC_NS || by > 3 * (double)error);
 }
 
 static void put_change(struct buf *b, const json_t *before, const json_t *now)

@@ -60,8 +60,15 @@ struct metric_summary {
     unsigned n; /* samples, without those left out */
     int64_t min, p5, median, p95, p99, max;
     int64_t mad;       /* median of the distances from the median */
-    int64_t low, high; /* the median lies between them with a probability of 95 %: bootstrap of 1,000 drawings */
+    int64_t low, high; /* the median lies between them with a probability of 95 %: bootstrap of 1,000 drawings; see
+                        * metric_has_interval() */
 };
+/* Whether it says how certain the median is: one sample does not. */
+static inline bool metric_has_interval(const struct metric_summary *s)
+{
+    return s->n > 1;
+}
+#define METRIC_NO_INTERVAL "n=1, no interval" /* what is said in its place */
 /* The summary of a metric; `seed`: of the bootstrap. All 0 without a sample or memory. */
 void metric_summarise(const struct metric *m, uint64_t seed, struct metric_summary *s);
 

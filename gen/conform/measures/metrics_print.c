@@ -72,8 +72,12 @@ static void put_row(const struct metric *m, uint64_t seed, const struct metric_l
     metric_summarise(m, seed, &s);
     buf_printf(b, "%-17s %5u  ", m->name, s.n);
     put_value(b, m, s.median, 10);
-    put_value(b, m, s.low, 10);
-    put_value(b, m, s.high, 10);
+    if (metric_has_interval(&s)) {
+        put_value(b, m, s.low, 10);
+        put_value(b, m, s.high, 10);
+    } else {
+        buf_printf(b, "%-20s", METRIC_NO_INTERVAL);
+    }
     put_value(b, m, s.p5, 10);
     put_value(b, m, s.p95, 10);
     put_value(b, m, s.p99, 10);
@@ -148,8 +152,11 @@ void metrics_print_json(const struct metrics *m, uint64_t seed, struct buf *b)
         buf_printf(b, "%s\n{\"id\":\"%s\",\"unit\":\"%s\",\"n\":%u", i ? "," : "", x->name,
                    metric_unit_str((enum metric_unit)x->unit), s.n);
         put_member(b, x, "median", s.median);
-        buf_printf(b, ",\"ci_%s\":[%lld,%lld]", metric_unit_str((enum metric_unit)x->unit), (long long)s.low,
-                   (long long)s.high);
+        if (metric_has_interval(&s))
+            buf_printf(b, ",\"ci_%s\":[%lld,%lld]", metric_unit_str((enum metric_unit)x->unit), (long long)s.low,
+                       (long long)s.high);
+        else
+            buf_puts(b, ",\"warning\":\"" METRIC_NO_INTERVAL "\"");
         put_member(b, x, "min", s.min);
         put_member(b, x, "p5", s.p5);
         put_member(b, x, "p95", s.p95);
