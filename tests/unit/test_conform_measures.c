@@ -120,6 +120,13 @@ Test(conform_measures, a_capture_is_measured)
             &m);
     cr_expect(measured(&m, "pause")->sample[0] > 0 && measured(&m, "rate")->sample[0] > 0);
     metrics_free(&m);
+    /* the first request of each queue pair, with two retries and none */
+    measure("test a/b I T\nmeasure tries t\nevent dir=rsp class=write iter=* drop\nqp 1 rc retry=2 timeout=8\n"
+            "qp 2 rc retry=0 timeout=8\nmem b.src 64\nmem a.dst 64\nb post write 1 src to dst\nb wc 1 RETRY_EXC_ERR\n"
+            "b post write 2 src to dst\nb wc 2 RETRY_EXC_ERR\n",
+            &m);
+    cr_expect(measured(&m, "t")->n == 2 && measured(&m, "t")->sample[0] == 3 && measured(&m, "t")->sample[1] == 1);
+    metrics_free(&m);
     /* one of three atomics is answered after a wait: a second each */
     measure("test a/b I T\nmeasure atomics n\nmeasure window w\nqp 1 rc\nmem a.old 8\nmem b.sum 8\n"
             "a post faa 1 old at sum add=1\na wc 1 SUCCESS\nwait 1s\na post faa 1 old at sum add=1\na wc 1 SUCCESS\n"

@@ -28,6 +28,7 @@ struct point {
 /* The requests of the device to one queue pair of the tester. */
 struct flow {
     uint32_t qpn, una, high; /* una: first PSN that is not acknowledged; high: highest one */
+    uint32_t first, tries;   /* the PSN that came first, and how often it came */
     bool asked;              /* it has asked for an ACK: */
     uint32_t asked_at;       /* the latest PSN that did */
 };
@@ -155,6 +156,7 @@ enum {
     NACK,
     ACKREQ,
     IP_ID,
+    TRIES,
     KINDS
 };
 
@@ -206,8 +208,9 @@ static void device_requests(struct seen *s, const struct pkt *p)
     if (i == FLOWS)
         return;
     f = &s->flow[i];
+    f->tries += i < s->n_flows && psn == f->first;
     if (i == s->n_flows)
-        s->flow[s->n_flows++] = (struct flow){.qpn = p->bth.dqpn, .una = psn, .high = psn};
+        s->flow[s->n_flows++] = (struct flow){.qpn = p->bth.dqpn, .una = psn, .high = psn, .first = psn, .tries = 1};
     else if (psn_diff(psn, f->high) <= 0)
         return; /* sent again */
     f->high = psn;
@@ -474,6 +477,8 @@ static void end(struct seen *s)
     add_rate(s, ANSWERS, METRIC_PER_S, &s->answers, 1);
     add_rate(s, PAUSE, METRIC_PER_S, &s->pause, 1);
     add(s, CNPS, METRIC_COUNT, s->cnps);
+    for (unsigned i = 0; i < s->n_flows; i++)
+        add(s, TRIES, METRIC_COUNT, s->flow[i].tries);
     end_rate(s);
     end_fairness(s);
 }
@@ -482,9 +487,9 @@ static void end(struct seen *s)
 
 int measure_find(const struct token *name)
 {
-    static const char *const names[KINDS] = {"window",   "ack_ratio", "goodput",  "requests", "atomics",
-                                             "rate_cut", "rate_rec",  "fairness", "pause",    "cnps",
-                                             "answers",  "drain",     "nack",     "ackreq",   "ip_id"};
+    static const char *const names[KINDS] = {"window",   "ack_ratio", "goodput", "requests", "atomics", "rate_cut",
+                                             "rate_rec", "fairness",  "pause",   "cnps",     "answers", "drain",
+                                             "nack",     "ackreq",    "ip_id",   "tries"};
 
     for (int i = 0; i < KINDS; i++)
         if (token_is(name, names[i]))

@@ -14,7 +14,8 @@ struct measure {
 
 /* The kind of this name: `window`, `ack_ratio`, `goodput`, `requests` (of the device, a second), `atomics` and
  * `answers` (of it, a second), `rate_cut`, `rate_rec`, `fairness`, `pause` (quanta a second), `cnps`, `drain`, `nack`
- * or `ackreq` (PSNs from one request of the device that asks for an ACK to the next); -1: there is none. */
+ * `ackreq` (PSNs from one request of the device that asks for an ACK to the next) or `tries` (transmissions of the
+ * first request of each queue pair of the device); -1: there is none. */
 int measure_find(const struct token *name);
 
 /* Read `capture`, in which the device has MAC address `mac`, and add what measures `m` tell to *to. What the
