@@ -196,7 +196,7 @@ void judge_while_paused(struct judge *j, const struct pkt *p, uint32_t flow)
              "fastest link.";
     if (!c && judge_have(j, of, p) & (request ? N_TAP_REQ : N_TAP_RSP)) {
         c = paused_by_neighbour(j, p);
-        f.needs = N_CLOCK;
+        f.needs = N_CLOCK | (request ? N_TAP_REQ : N_TAP_RSP);
         f.text = "The neighbour of its sender has asked for silence, for longer than this even on the fastest link.";
     }
     if (!c)

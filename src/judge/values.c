@@ -151,6 +151,7 @@ static void take_ce(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
     uint32_t of = p->op->flags & OPF_REQUEST ? flow : j->flow[flow].peer;
+    unsigned at_sender = p->op->flags & OPF_REQUEST ? N_TAP_REQ : N_TAP_RSP;
 
     f->ce++;
     if (p->op->flags & OPF_REQUEST) {
@@ -159,12 +160,12 @@ static void take_ce(struct judge *j, const struct pkt *p, uint32_t flow)
     }
     if (p->op->flags & (OPF_REQUEST | OPF_READ_RESP))
         judge_mark(j, p, flow, of);
-    if (of != FLOW_NONE && j->flow[of].paired_by > PAIR_PSN &&
-        judge_have(j, of, p) & (p->op->flags & OPF_REQUEST ? N_TAP_REQ : N_TAP_RSP))
+    if (of != FLOW_NONE && j->flow[of].paired_by > PAIR_PSN && judge_have(j, of, p) & at_sender)
         judge_found(j, p,
                     (struct found){.rule = RULE_FMT_12,
                                    .severity = SEV_W,
                                    .flow = of,
+                                   .needs = at_sender,
                                    .wrong = "the packet is marked CE at its sender",
                                    .expected = "ECT or Not-ECT",
                                    .seen = "CE",

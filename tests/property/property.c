@@ -125,12 +125,23 @@ static bool hides_opener(const struct play *p, enum mutation m)
     return m == CUT || (p->traffic.type == QPT_XRC_INI && (m == DROPPED || m == ONE_WAY));
 }
 
+/* Whether a tap has seen no more than one host of an XRC conversation in both directions open a connection: the network
+ * has lost what the other one sent. */
+static bool lacks_opener(const struct play *p)
+{
+    bool lacks = false;
+
+    for (unsigned i = 0; i < TAP_PLACES && p->traffic.type == QPT_XRC_INI; i++)
+        lacks |= !trace_both_open(&p->tap[i]);
+    return lacks;
+}
+
 /* Where connection management was not captured, the requester is the end whose request was captured first; here it may
  * be either. XRC in both directions has initiators at both hosts: the judge must see that, or that it cannot know. */
 static bool either_opens(const struct play *p, enum mutation first, enum mutation second)
 {
-    return both_request(p) &&
-           (p->sim.no_cm || hides_opener(p, first) || hides_opener(p, second) || (p->traffic.type == QPT_UC && first));
+    return both_request(p) && (p->sim.no_cm || lacks_opener(p) || hides_opener(p, first) || hides_opener(p, second) ||
+                               (p->traffic.type == QPT_UC && first));
 }
 
 /* One tap: the capture is changed, and judged as taken there and as taken anywhere. */

@@ -221,6 +221,24 @@ void trace_mutate(struct trace *t, enum mutation m, struct prng *r)
     }
 }
 
+bool trace_both_open(const struct trace *t)
+{
+    uint64_t first = 0;
+
+    for (size_t i = 0; i < t->n; i++) {
+        struct cm_msg m;
+        struct frame f;
+        struct pkt p;
+        frame_decode(&p, &f, trace_data(t, i), t->shot[i].len, t->linktype);
+        if (!cm_msg_of(&m, &p) || m.mad.attr_id != CM_REQ)
+            continue;
+        if (first && first != direction(t, i))
+            return true;
+        first = direction(t, i);
+    }
+    return false;
+}
+
 void trace_drop_cm(struct trace *t)
 {
     size_t n = 0;

@@ -56,6 +56,8 @@ const char *mutation_str(enum mutation m);
  * --complete. */
 bool mutation_is_complete(enum mutation m);
 void trace_mutate(struct trace *t, enum mutation m, struct prng *r);
+/* Whether a REQ of each host is there: both open connections, as far as the capture shows. */
+bool trace_both_open(const struct trace *t);
 /* Connection management was not captured. */
 void trace_drop_cm(struct trace *t);
 /* The frames of `n` captures of one link type as one, in the order of time, captures later in the list behind those of
