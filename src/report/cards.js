@@ -90,7 +90,8 @@ const published = metrics.flatMap((m) => m.first.published.map((p) => ({id: m.id
 
 if (metrics.length)
     section("metrics", "What was measured", make("p", {}, "Medians, with the interval in which they lie with a probability of 95 %. Times include the way there and back; link: " +
-        cards.map((c) => (c.link ? duration(c.link.least_ns, 3) + ", error of the time stamps " + duration(c.link.error_ns, 3) : "not measured")).join("; ") + "."),
+        cards.map((c) => (c.link ? duration(c.link.least_ns, 3) + ", error of the time stamps " + duration(c.link.error_ns, 3) : "not measured")).join("; ") + "." +
+        (cards.some((c) => c.cnp_scope) ? " What the interval between CNPs holds for: " + cards.map((c) => (c.cnp_scope || "not measured").replace("_", " ")).join("; ") + "." : "")),
         tableBox("Metrics", [text("metric", (m) => m.id),
             ...cards.map((card, k) => ({title: cards.length > 1 ? "device " + (k + 1) : "median", value: (m) => (m.of[k] ? of(m.of[k], "median") : null), show: (v, m) => spread(m.of[k])})),
             number("samples", (m) => Math.max(...m.of.map((x) => (x ? x.n : 0))))], metrics),

@@ -1,6 +1,7 @@
 /* layer 5 (test): what conformance tests measure, and whether the tester was in time. */
 #include "gen/conform/devices/twin.h"
 #include "gen/conform/measures/in_time.h"
+#include "gen/conform/measures/scope.h"
 #include "gen/net/tap.h"
 #include "steps.h"
 #include "tests/unit/conform_rig.h"
@@ -241,6 +242,40 @@ Test(conform_measures, ack_timeouts_have_a_class)
     cr_assert_eq(metrics_timeouts(&(struct metrics){.n = 0}, 1).class, TIMEOUTS_UNKNOWN);
     cr_assert_eq(timeouts_of(METRIC_MOST, 1, 0).class, TIMEOUTS_FLOORED); /* as long as a sample may be */
     cr_assert_str_eq(metric_timeouts_str(TIMEOUTS_FLOORED), "floored");
+}
+
+/* 60 marks, 10 us apart, for two queue pairs in turn, and the CNPs of a device with this interval, ns, for each of them
+ * or for both. */
+static void play_marks(struct scope *s, ns_t interval, bool shared)
+{
+    ns_t last[2] = {-NS_PER_S, -NS_PER_S};
+
+    *s = (struct scope){0};
+    for (unsigned i = 0; i < 60; i++) {
+        ns_t t = i * INT64_C(10000);
+        unsigned qp = i & 1, key = shared ? 0 : qp;
+        scope_add(s, t, 2 + qp, false);
+        if (t - last[key] < interval)
+            continue;
+        last[key] = t;
+        scope_add(s, t + 1000, 4 + qp, true);
+    }
+}
+
+Test(conform_measures, the_scope_of_cnps_is_the_model_that_accounts_for_them)
+{
+    static struct scope s;
+
+    play_marks(&s, 0, false);
+    cr_expect(scope_off(&s, SCOPE_PACKET) == 0);
+    for (ns_t interval = 20001; interval < 100000; interval += 10000) {
+        play_marks(&s, interval, true);
+        cr_expect(scope_off(&s, SCOPE_PACKET) > 0 && scope_off(&s, SCOPE_SHARED) == 0, "%lld", (long long)interval);
+        play_marks(&s, interval, false);
+        cr_expect(scope_off(&s, SCOPE_PACKET) > 0 && scope_off(&s, SCOPE_SHARED) > 0 && scope_off(&s, SCOPE_QP) == 0);
+    }
+    s.n = 3;
+    cr_expect(scope_off(&s, SCOPE_QP) == -1, "too few CNPs to tell");
 }
 
 Test(conform_measures, a_scenario_tells_how_late_the_tester_may_be)

@@ -4,6 +4,7 @@
 #include "dissect/link/macc.h"
 #include "dissect/pkt.h"
 #include "gen/conform/measures/in_time.h"
+#include "gen/conform/measures/scope.h"
 #include "psn.h"
 #include "src/cap/cap.h"
 #include "src/conn/packet.h"
@@ -77,6 +78,7 @@ struct seen {
     int64_t drained;              /* packets of the device since */
     struct rate pause;            /* quanta of pause frames */
     int64_t cnps;                 /* of the device */
+    struct scope scope;           /* of these CNPs */
     struct point *point;
     uint32_t n, room;
     struct metrics *to;
@@ -157,7 +159,8 @@ enum {
     ACKREQ,
     IP_ID,
     TRIES,
-    KINDS
+    OFF, /* for each enum scope_model */
+    KINDS = OFF + SCOPE_MODELS
 };
 
 static void keep_point(struct seen *s, unsigned flow, uint32_t bytes)
@@ -320,6 +323,8 @@ static void see_packet(struct seen *s, const struct pkt *p)
 
     if (s->device)
         device_names(s, p);
+    if (s->device ? flags & OPF_CNP : p->have & (H_IP4 | H_IP6) && (p->tos & 3) == 3)
+        scope_add(&s->scope, s->now, p->bth.dqpn, s->device);
     if (flags & OPF_CNP) {
         s->cnps += s->device;
         if (!s->device && !s->throttled)
@@ -463,6 +468,16 @@ static void end_goodput(struct seen *s)
     add_rate(s, GOODPUT, METRIC_BPS, &r, 8);
 }
 
+/* By how much each model of the CNPs' scope is wrong, as far as it is asked. */
+static void end_scope(struct seen *s)
+{
+    for (unsigned i = 0; i < s->n_m; i++) {
+        int64_t off = s->m[i].kind < OFF ? -1 : scope_off(&s->scope, (enum scope_model)(s->m[i].kind - OFF));
+        if (off >= 0)
+            metrics_add(s->to, &s->m[i].metric, METRIC_COUNT, off);
+    }
+}
+
 static void end(struct seen *s)
 {
     struct rate requests = {0};
@@ -481,15 +496,17 @@ static void end(struct seen *s)
         add(s, TRIES, METRIC_COUNT, s->flow[i].tries);
     end_rate(s);
     end_fairness(s);
+    end_scope(s);
 }
 
 /* --- Captures --------------------------------------------------------------------------------- */
 
 int measure_find(const struct token *name)
 {
-    static const char *const names[KINDS] = {"window",   "ack_ratio", "goodput", "requests", "atomics", "rate_cut",
-                                             "rate_rec", "fairness",  "pause",   "cnps",     "answers", "drain",
-                                             "nack",     "ackreq",    "ip_id",   "tries"};
+    static const char *const names[KINDS] = {"window",   "ack_ratio",  "goodput",  "requests",  "atomics",
+                                             "rate_cut", "rate_rec",   "fairness", "pause",     "cnps",
+                                             "answers",  "drain",      "nack",     "ackreq",    "ip_id",
+                                             "tries",    "off_packet", "off_qp",   "off_shared"};
 
     for (int i = 0; i < KINDS; i++)
         if (token_is(name, names[i]))

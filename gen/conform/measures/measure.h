@@ -15,7 +15,8 @@ struct measure {
 /* The kind of this name: `window`, `ack_ratio`, `goodput`, `requests` (of the device, a second), `atomics` and
  * `answers` (of it, a second), `rate_cut`, `rate_rec`, `fairness`, `pause` (quanta a second), `cnps`, `drain`, `nack`
  * `ackreq` (PSNs from one request of the device that asks for an ACK to the next) or `tries` (transmissions of the
- * first request of each queue pair of the device); -1: there is none. */
+ * first request of each queue pair of the device), `off_packet`, `off_qp` or `off_shared` (by how many CNPs that model
+ * of their scope is wrong); -1: there is none. */
 int measure_find(const struct token *name);
 
 /* Read `capture`, in which the device has MAC address `mac`, and add what measures `m` tell to *to. What the

@@ -110,6 +110,14 @@ const char *metric_timeouts_str(enum metric_timeouts_class c);
 void metrics_timeouts_text(const struct metrics *m, uint64_t seed, struct buf *b);
 void metrics_timeouts_json(const struct metrics *m, uint64_t seed, struct buf *b);
 
+/* What the interval between CNPs holds for, by the metrics cnp_off_packet, cnp_off_qp and cnp_off_shared: "packet",
+ * "queue_pair", "shared", "none" (no model is right in most runs); NULL: nothing was measured. */
+const char *metrics_cnp_scope(const struct metrics *m, uint64_t seed);
+/* Append a line about it; the member `"cnp_scope":"..."` of a JSON object, with a comma before it. Nothing if nothing
+ * was measured. */
+void metrics_cnp_scope_text(const struct metrics *m, uint64_t seed, struct buf *b);
+void metrics_cnp_scope_json(const struct metrics *m, uint64_t seed, struct buf *b);
+
 /* A published value of a metric, text of the table. */
 struct metric_published {
     struct token device, value, source;

@@ -102,6 +102,7 @@ void metrics_print_text(const struct metrics *m, uint64_t seed, struct buf *b)
     for (unsigned i = 0; i < m->n; i++)
         put_row(&m->metric[i], seed, &link, b);
     metrics_timeouts_text(m, seed, b);
+    metrics_cnp_scope_text(m, seed, b);
     if (!link.known)
         return;
     buf_puts(b, "link: ");
@@ -144,6 +145,7 @@ void metrics_print_json(const struct metrics *m, uint64_t seed, struct buf *b)
     if (link.known)
         buf_printf(b, ",\"link\":{\"least_ns\":%lld,\"error_ns\":%lld}", (long long)link.least, (long long)link.error);
     metrics_timeouts_json(m, seed, b);
+    metrics_cnp_scope_json(m, seed, b);
     buf_puts(b, ",\"metrics\":[");
     for (unsigned i = 0; i < m->n; i++) {
         const struct metric *x = &m->metric[i];
