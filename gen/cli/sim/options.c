@@ -69,8 +69,8 @@ const struct opt_def sim_options[] = {
     {OPT_IB, "native InfiniBand: frames from the LRH on, link type 247"},
     {OPT_GRH, "with --ib: packets have a GRH"},
     {OPT_ERF, "with --ib: captures hold ERF records, link type 197"},
-    {OPT_WRITE, "write a capture; TAP: requester (default), middle or responder; pcapng, or pcap if\n"
-                "FILE ends in .pcap; may be repeated"},
+    {OPT_WRITE, "write a capture; TAP: requester (default), middle or responder; with --topology a HOST or\n"
+                "SWITCH.NEIGHBOUR; pcapng, or pcap if FILE ends in .pcap; may be repeated"},
     {OPT_SNAPLEN, "captures keep N bytes of a frame"},
     {OPT_CAPTURE_DROP, "captures miss frames with probability P"},
     {OPT_CLOCK_OFFSET, "the captures' clock is ahead by TIME"},

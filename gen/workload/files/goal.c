@@ -6,16 +6,17 @@
  *     l2: send 4096b to 1 tag 7
  *     l2 requires l1
  *     }
- *     rank 1 {
- *     l1: recv 4096b from 0 tag 7
- *     } */
+ *     rank 1 { l1: recv 4096b from 0 tag 7; }
+ *
+ * A statement ends with its line, or with a semicolon or a brace before that. */
 #include "gen/workload/schedule.h"
 #include "gen/workload/workload_impl.h"
 #include "grow.h"
 
 #include <stdlib.h>
 
-#define LABEL 24 /* bytes, with its NUL */
+#define LABEL     24  /* bytes, with its NUL */
+#define STATEMENT 512 /* likewise */
 
 /* A label of the rank being read, and its task; found by a hash. */
 struct label {
@@ -120,7 +121,7 @@ static bool head_line(struct workload *w, struct goal *g, const struct token *t,
     return true;
 }
 
-static bool goal_line(struct workload *w, unsigned number, const struct token *t, unsigned n, struct text_error *e)
+static bool goal_statement(struct workload *w, const struct token *t, unsigned n, struct text_error *e)
 {
     struct goal *g = w->goal;
     bool labelled = t[0].len > 1 && t[0].p[t[0].len - 1] == ':', begun = n == 3 && token_is(&t[1], "irequires");
@@ -128,7 +129,6 @@ static bool goal_line(struct workload *w, unsigned number, const struct token *t
     struct task k;
     uint32_t i;
 
-    (void)number;
     if (g->rank < 0)
         return head_line(w, g, t, n, e);
     if (token_is(&t[0], "}")) {
@@ -148,6 +148,43 @@ static bool goal_line(struct workload *w, unsigned number, const struct token *t
     return i != WORKLOAD_NONE ? !labelled || add_label(g, &label, i, e) : text_fail(e, NULL, "out of memory");
 }
 
+/* A statement of `len` bytes in line `number`. */
+static bool take_statement(struct workload *w, unsigned number, const char *text, size_t len, struct text_error *e)
+{
+    char copy[STATEMENT], why[sizeof e->msg];
+    struct token t[WORKLOAD_WORDS];
+    unsigned n;
+
+    if (len >= sizeof copy)
+        return text_fail(e, NULL, "line %u: too long", number);
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    n = text_split(copy, t, WORKLOAD_WORDS);
+    if (n > WORKLOAD_WORDS)
+        return text_fail(e, NULL, "line %u: more than %u words", number, WORKLOAD_WORDS);
+    if (!n || goal_statement(w, t, n, e))
+        return true;
+    memcpy(why, e->msg, sizeof why);
+    return text_fail(e, NULL, "line %u: %.200s", number, why);
+}
+
+static bool take_all(struct workload *w, struct text_error *e)
+{
+    const char *text = w->c.text;
+
+    for (unsigned number = 1; *text;) {
+        size_t len = strcspn(text, "#\n;{}");
+        bool closes = text[len] == '}', opens = text[len] == '{';
+        if (!take_statement(w, number, text, len + opens, e) || (closes && !take_statement(w, number, "}", 1, e)))
+            return false;
+        text += len;
+        text += *text == '#' ? strcspn(text, "\n") : 0;
+        number += *text == '\n';
+        text += *text != '\0';
+    }
+    return true;
+}
+
 bool goal_tasks(struct workload *w, struct schedule *s, const char *args, struct text_error *e)
 {
     struct goal g = {.rank = -1};
@@ -156,7 +193,7 @@ bool goal_tasks(struct workload *w, struct schedule *s, const char *args, struct
     (void)s;
     (void)args;
     w->goal = &g;
-    good = workload_lines(w, e, goal_line);
+    good = take_all(w, e);
     w->goal = NULL;
     free(g.label);
     if (good && g.rank >= 0)
