@@ -126,11 +126,47 @@ static int report_to(const char *path, void put(struct buf *b, const struct work
     return write_file(path, &b);
 }
 
-/* The statistics over time: --stats FILE[:TIME]. 0 or the exit status. */
-static int report_stats(const struct sim_job *job, struct buf *stats)
+/* The path in --stats FILE[:TIME], to be freed; NULL: no memory. */
+static char *stats_path(const struct sim_job *job)
 {
     const char *colon = strrchr(job->stats, ':');
-    char *path = strndup(job->stats, colon ? (size_t)(colon - job->stats) : strlen(job->stats));
+
+    return strndup(job->stats, colon ? (size_t)(colon - job->stats) : strlen(job->stats));
+}
+
+/* Whether a file of results can be written, asked before the run that makes them. 0 or the exit status. */
+static int check_file(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    char *dir;
+    int r;
+
+    if (!path || strcmp(path, "-") == 0)
+        return 0;
+    if (access(path, F_OK) == 0)
+        return access(path, W_OK) == 0 ? 0 : cli_error("%s: %s", path, strerror(errno));
+    dir = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    r = !dir ? cli_error("out of memory") : access(dir, W_OK) < 0 ? cli_error("%s: %s", path, strerror(errno)) : 0;
+    free(dir);
+    return r;
+}
+
+static int check_files(const struct sim_job *job)
+{
+    const char *const files[] = {job->completions, job->summary, job->fct, job->pfc};
+    char *stats = job->stats ? stats_path(job) : NULL;
+    int status = job->stats && !stats ? cli_error("out of memory") : check_file(stats);
+
+    for (unsigned i = 0; i < ARRAY_LEN(files) && status == 0; i++)
+        status = check_file(files[i]);
+    free(stats);
+    return status;
+}
+
+/* The statistics over time. 0 or the exit status. */
+static int report_stats(const struct sim_job *job, struct buf *stats)
+{
+    char *path = stats_path(job);
     int status = path ? write_file(path, stats) : cli_error("out of memory");
 
     free(path);
@@ -208,8 +244,12 @@ static int run(struct sim_job *job, struct sim *s, const struct workload_config 
     struct gathered g = {.truth = job->truth.wanted ? truth_new(s) : NULL};
     struct text_error e;
     struct workload *w;
-    int status;
+    int status = check_files(job);
 
+    if (status) {
+        truth_free(g.truth);
+        return status;
+    }
     if (job->truth.wanted && !g.truth)
         return cli_error("sim: out of memory");
     w = workload_new(s, c, &e);
