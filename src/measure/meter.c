@@ -308,6 +308,8 @@ static struct meter_row *count_connected(struct meter *m, const struct pkt *p, u
 
     if (UNLIKELY(!r->used))
         row_init(r, p, m->o.files);
+    else if (UNLIKELY(r->c.packets == r->c.cnps)) /* CNPs do not tell the service */
+        r->service = service_str(p->bth.opcode >> 5);
     if (UNLIKELY(r->conn != f->conn || r->peer != f->peer))
         row_identify(r, f);
     count_packet(m, r, p);
