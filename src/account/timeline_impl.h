@@ -536,7 +536,7 @@ static inline const struct turn *port_turn(const struct port *p, uint32_t i)
 }
 void timeline_ports_free(struct timeline *t);
 
-/* timeline_tries.c. The place of a host in timeline.hosts. */
+/* timeline_end.c. The place of a host in timeline.hosts. */
 uint32_t timeline_host(const struct conn_addr *a, uint32_t tap);
 /* A packet of no connection: its host is alive; a DREQ ends a connection. */
 void timeline_other(struct timeline *t, const struct pkt *p);
@@ -544,8 +544,9 @@ void timeline_other(struct timeline *t, const struct pkt *p);
 void timeline_peer_failed(struct timeline *t, struct direction *d, const struct req_dir *h);
 /* The time from the latest packet of a direction to the end of the capture. */
 void timeline_finish(struct timeline *t, uint32_t flow);
-/* Whether request `e` shows that the queue pair was reset and starts again at its first PSN, without connection
- * management. */
+
+/* timeline_tries.c. Whether request `e` shows that the queue pair was reset and starts again at its first PSN, without
+ * connection management. */
 bool timeline_begins_again(const struct timeline *t, const struct direction *d, const struct event *e, ns_t now);
 /* The queue pair was reset: the time before `e` was idle. */
 void timeline_again(struct direction *d, const struct event *e, ns_t now);
