@@ -37,14 +37,14 @@ void explain_unreached(struct explainer *x, struct incident *st);
  * which two taps the packets are lost. */
 void explain_holes(struct explainer *x, uint32_t from);
 
-/* merge_taps.c: time `ts` of the clock of tap `from` as tap `to` has it; as it is if the clocks could not be
+/* clocks.c: time `ts` of the clock of tap `from` as tap `to` has it; as it is if the clocks could not be
  * compared. 0, which is no time, stays 0. */
 ns_t explain_clock(const struct explainer *x, uint32_t from, uint32_t to, ns_t ts);
 /* Convert *ts likewise; *error: it is right within this. False: the clocks could not be compared. */
 bool explain_clock_known(const struct explainer *x, uint32_t from, uint32_t to, ns_t *ts, ns_t *error);
-/* merge_taps.c: the same as a timeline_clock; `user` is the explainer. False: the clocks could not be compared. */
+/* clocks.c: the same as a timeline_clock; `user` is the explainer. False: the clocks could not be compared. */
 bool explain_convert(void *user, uint32_t from, uint32_t to, ns_t *ts);
-/* merge_taps.c: convert the times of all incidents to the clock of the first tap. */
+/* clocks.c: convert the times of all incidents to the clock of the first tap. */
 void explain_set_clocks(struct explainer *x);
 /* Append a line for each tap whose clock differs from the first one's. */
 void explain_clocks_put(const struct explainer *x, const struct explain_opts *o, struct buf *b);
