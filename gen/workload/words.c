@@ -43,29 +43,34 @@ int workload_host(const struct workload *w, const struct token *t)
     return token_u64(t, &n) ? fabric_host_numbered(w->s->fabric, n) : -1;
 }
 
-bool workload_lines(struct workload *w, struct text_error *e,
-                    bool line(struct workload *w, unsigned number, const struct token *t, unsigned n,
-                              struct text_error *e))
+bool workload_statement(struct workload *w, unsigned number, const char *text, size_t len, workload_line_fn line,
+                        struct text_error *e)
+{
+    char copy[LINE_BYTES], why[sizeof e->msg];
+    struct token t[WORKLOAD_WORDS];
+    unsigned n;
+
+    if (len >= sizeof copy)
+        return text_fail(e, NULL, "line %u: too long", number);
+    memcpy(copy, text, len);
+    copy[len] = '\0';
+    n = text_split(copy, t, WORKLOAD_WORDS);
+    if (n > WORKLOAD_WORDS)
+        return text_fail(e, NULL, "line %u: more than %u words", number, WORKLOAD_WORDS);
+    if (!n || line(w, number, t, n, e))
+        return true;
+    memcpy(why, e->msg, sizeof why);
+    return text_fail(e, NULL, "line %u: %.200s", number, why);
+}
+
+bool workload_lines(struct workload *w, struct text_error *e, workload_line_fn line)
 {
     const char *text = w->c.text;
 
     for (unsigned number = 1; *text; number++) {
         size_t len = strcspn(text, "\n");
-        char copy[LINE_BYTES];
-        struct token t[WORKLOAD_WORDS];
-        unsigned n;
-        if (len >= sizeof copy)
-            return text_fail(e, NULL, "line %u: too long", number);
-        memcpy(copy, text, len);
-        copy[len] = '\0';
-        n = text_split(copy, t, WORKLOAD_WORDS);
-        if (n > WORKLOAD_WORDS)
-            return text_fail(e, NULL, "line %u: more than %u words", number, WORKLOAD_WORDS);
-        if (n && !line(w, number, t, n, e)) {
-            char why[sizeof e->msg];
-            memcpy(why, e->msg, sizeof why);
-            return text_fail(e, NULL, "line %u: %.200s", number, why);
-        }
+        if (!workload_statement(w, number, text, len, line, e))
+            return false;
         text += len + (text[len] == '\n');
     }
     return true;

@@ -136,11 +136,15 @@ bool workload_word(const char **args, struct token *t);
 struct workload_flow workload_flow_between(struct workload *w, unsigned src, unsigned dst);
 /* A host, by its name, or by its number (fabric_host_numbered()); -1: none. */
 int workload_host(const struct workload *w, const struct token *t);
+/* Take line `number` of the configuration's text, which has `n` words. False with *e filled. */
+typedef bool workload_line_fn(struct workload *w, unsigned number, const struct token *t, unsigned n,
+                              struct text_error *e);
 /* Hand each line of the configuration's text that has words to `line`: its number, its words, at most WORKLOAD_WORDS.
  * False with *e filled. */
-bool workload_lines(struct workload *w, struct text_error *e,
-                    bool line(struct workload *w, unsigned number, const struct token *t, unsigned n,
-                              struct text_error *e));
+bool workload_lines(struct workload *w, struct text_error *e, workload_line_fn line);
+/* Likewise, `len` bytes of line `number`. */
+bool workload_statement(struct workload *w, unsigned number, const char *text, size_t len, workload_line_fn line,
+                        struct text_error *e);
 
 /* files/matrix.c: a flow has arrived, or is done: others may begin. */
 void matrix_arrived(struct workload *w, uint32_t flow, ns_t now);

@@ -58,21 +58,30 @@ static char *port_name(const struct fabric *f, const struct fabric_port *p)
     return name;
 }
 
-/* Open the captures; files of one port share a tap. 0 or the exit status. */
+/* The port where a capture is made, by default the first host's; NULL: there is no such port. */
+static struct fabric_port *port_of(struct fabric *f, const struct sim_file *file)
+{
+    const char *first = fabric_host_name(f, 0);
+
+    return file->port ? fabric_port_find(f, file->port, file->port_len) : fabric_port_find(f, first, strlen(first));
+}
+
+/* Open the captures, if each has a port; files of one port share a tap. 0 or the exit status. */
 static int open_taps(struct sim_job *job, struct fabric *f, struct tap_set *sets, struct fabric_port **at)
 {
+    const struct sim_file *file;
     struct cap_error e;
 
-    for (unsigned i = 0; i < job->n_files; i++) {
-        const struct sim_file *file = &job->files[i];
-        struct fabric_port *p = file->port
-                                    ? fabric_port_find(f, file->port, file->port_len)
-                                    : fabric_port_find(f, fabric_host_name(f, 0), strlen(fabric_host_name(f, 0)));
-        struct tap_opts o = job->tap;
-        unsigned k = 0;
-        if (!p)
+    for (file = job->files; file < job->files + job->n_files; file++)
+        if (!port_of(f, file))
             return cli_error("-w %.*s:%s: there is no such port: expected HOST, SWITCH.NEIGHBOUR or SWITCH.NUMBER",
                              (int)file->port_len, file->port, file->path);
+    for (unsigned i = 0; i < job->n_files; i++) {
+        struct fabric_port *p;
+        struct tap_opts o = job->tap;
+        unsigned k = 0;
+        file = &job->files[i];
+        p = port_of(f, file);
         while (at[k] && at[k] != p)
             k++;
         at[k] = p;
@@ -244,12 +253,8 @@ static int run(struct sim_job *job, struct sim *s, const struct workload_config 
     struct gathered g = {.truth = job->truth.wanted ? truth_new(s) : NULL};
     struct text_error e;
     struct workload *w;
-    int status = check_files(job);
+    int status;
 
-    if (status) {
-        truth_free(g.truth);
-        return status;
-    }
     if (job->truth.wanted && !g.truth)
         return cli_error("sim: out of memory");
     w = workload_new(s, c, &e);
@@ -417,6 +422,8 @@ int sim_workload(struct sim_job *job)
 
     if (!r)
         r = config(job, &c, &list);
+    if (!r)
+        r = check_files(job);
     if (!r)
         r = report_file_open(&job->json);
     if (!r)

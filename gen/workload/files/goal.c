@@ -15,8 +15,7 @@
 
 #include <stdlib.h>
 
-#define LABEL     24  /* bytes, with its NUL */
-#define STATEMENT 512 /* likewise */
+#define LABEL 24 /* bytes, with its NUL */
 
 /* A label of the rank being read, and its task; found by a hash. */
 struct label {
@@ -121,7 +120,7 @@ static bool head_line(struct workload *w, struct goal *g, const struct token *t,
     return true;
 }
 
-static bool goal_statement(struct workload *w, const struct token *t, unsigned n, struct text_error *e)
+static bool goal_statement(struct workload *w, unsigned number, const struct token *t, unsigned n, struct text_error *e)
 {
     struct goal *g = w->goal;
     bool labelled = t[0].len > 1 && t[0].p[t[0].len - 1] == ':', begun = n == 3 && token_is(&t[1], "irequires");
@@ -129,6 +128,7 @@ static bool goal_statement(struct workload *w, const struct token *t, unsigned n
     struct task k;
     uint32_t i;
 
+    (void)number;
     if (g->rank < 0)
         return head_line(w, g, t, n, e);
     if (token_is(&t[0], "}")) {
@@ -148,26 +148,7 @@ static bool goal_statement(struct workload *w, const struct token *t, unsigned n
     return i != WORKLOAD_NONE ? !labelled || add_label(g, &label, i, e) : text_fail(e, NULL, "out of memory");
 }
 
-/* A statement of `len` bytes in line `number`. */
-static bool take_statement(struct workload *w, unsigned number, const char *text, size_t len, struct text_error *e)
-{
-    char copy[STATEMENT], why[sizeof e->msg];
-    struct token t[WORKLOAD_WORDS];
-    unsigned n;
-
-    if (len >= sizeof copy)
-        return text_fail(e, NULL, "line %u: too long", number);
-    memcpy(copy, text, len);
-    copy[len] = '\0';
-    n = text_split(copy, t, WORKLOAD_WORDS);
-    if (n > WORKLOAD_WORDS)
-        return text_fail(e, NULL, "line %u: more than %u words", number, WORKLOAD_WORDS);
-    if (!n || goal_statement(w, t, n, e))
-        return true;
-    memcpy(why, e->msg, sizeof why);
-    return text_fail(e, NULL, "line %u: %.200s", number, why);
-}
-
+/* Take all statements: each ends with its line, a semicolon or a brace. */
 static bool take_all(struct workload *w, struct text_error *e)
 {
     const char *text = w->c.text;
@@ -175,7 +156,8 @@ static bool take_all(struct workload *w, struct text_error *e)
     for (unsigned number = 1; *text;) {
         size_t len = strcspn(text, "#\n;{}");
         bool closes = text[len] == '}', opens = text[len] == '{';
-        if (!take_statement(w, number, text, len + opens, e) || (closes && !take_statement(w, number, "}", 1, e)))
+        if (!workload_statement(w, number, text, len + opens, goal_statement, e) ||
+            (closes && !workload_statement(w, number, "}", 1, goal_statement, e)))
             return false;
         text += len;
         text += *text == '#' ? strcspn(text, "\n") : 0;
