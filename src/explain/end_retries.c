@@ -7,6 +7,8 @@
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 
+#include <stdlib.h>
+
 #define SILENT_AFTER  (500 * NS_PER_MS) /* a request that solicits a response has one long before */
 #define USUAL_TIMEOUT 18                /* ACK timeout code assumed where none was captured: a long one */
 #define RNR_OVERDUE   (100 * NS_PER_MS)
@@ -378,28 +380,33 @@ void end_overtaken(struct explainer *x, uint32_t flow, const struct flow_notes *
     }
 }
 
-/* Where so many packets were reordered for sure, a NAK alone does not tell a lost packet from a reordered one. */
+/* Where packets of a connection were reordered so often, a sequence NAK alone does not tell a lost packet from a
+ * reordered one. */
 #define REORDERS 2
 
-void end_reordering_path(struct explainer *x, uint32_t flow)
+static bool may_be_reordered(const struct incident *st)
 {
-    uint32_t reordered[PLACE_AFTER + 1] = {0};
+    bool naked = st->facts[0].sentence == SENTENCE_LOST_AFTER || st->facts[0].sentence == SENTENCE_SENT_AGAIN_MISSED;
 
-    for (uint32_t i = 0; i < x->n; i++) {
+    return !st->moot && st->cause == CAUSE_PACKET_LOSS && st->n_facts && naked && st->certainty == PROBABLE;
+}
+
+void end_reordering_paths(struct explainer *x, uint32_t flows)
+{
+    uint32_t(*reordered)[PLACE_AFTER + 1] = calloc(flows + 1u, sizeof *reordered); /* NULL: losses stay likely */
+
+    for (uint32_t i = 0; reordered && i < x->n; i++) {
         const struct incident *st = &x->incidents[i];
-        if (st->flow == flow && !st->moot && st->cause == CAUSE_REORDER)
-            reordered[st->place]++;
+        if (!st->moot && st->cause == CAUSE_REORDER && st->flow != FLOW_NONE)
+            reordered[st->flow][st->place]++;
     }
-    if (reordered[PLACE_BEFORE] < REORDERS && reordered[PLACE_AFTER] < REORDERS)
-        return;
-    for (uint32_t i = 0; i < x->n; i++) {
+    for (uint32_t i = 0; reordered && i < x->n; i++) {
         struct incident *st = &x->incidents[i];
-        bool naked =
-            st->facts[0].sentence == SENTENCE_LOST_AFTER || st->facts[0].sentence == SENTENCE_SENT_AGAIN_MISSED;
-        if (st->flow == flow && !st->moot && st->cause == CAUSE_PACKET_LOSS && st->n_facts && naked &&
-            st->certainty == PROBABLE && reordered[st->place] >= REORDERS)
-            incident_add(st, SAY(PATH_REORDERS, .n = reordered[st->place]));
+        uint32_t n = st->flow == FLOW_NONE ? 0 : reordered[st->flow][st->place];
+        if (n >= REORDERS && may_be_reordered(st))
+            incident_add(st, SAY(PATH_REORDERS, .n = n));
     }
+    free(reordered);
 }
 
 /* A request retransmitted on ACK timeout that was acknowledged afterwards. */

@@ -408,13 +408,15 @@ void end_silence(struct explainer *x, uint32_t flow, struct flow_notes *t, struc
 void end_rnr(struct explainer *x, uint32_t flow, struct flow_notes *t, struct req_dir *h);
 void end_not_received(struct explainer *x, uint32_t flow, const struct flow_notes *t, struct req_dir *h);
 void end_spent(struct explainer *x, uint32_t flow, const struct flow_notes *t, struct req_dir *h);
-/* Likewise: packets that were reordered, not lost, and those of a path with such packets that may be; ACK timeouts
- * shorter than the response takes, always or now and then; and an incident of a flow without a captured response. */
+/* Likewise: packets that were reordered, not lost; ACK timeouts shorter than the response takes, always
+ * or now and then; and an incident of a flow without a captured response. */
 void end_overtaken(struct explainer *x, uint32_t flow, const struct flow_notes *t);
-void end_reordering_path(struct explainer *x, uint32_t flow);
 void end_slower(struct explainer *x, uint32_t flow, struct flow_notes *t, const struct req_dir *h);
 void end_early(struct explainer *x, uint32_t flow, const struct flow_notes *t);
 void cannot_tell(struct explainer *x, struct incident *st, struct req_dir *h);
+/* Behind these, for all flows: a sequence NAK for a packet that passed a path on which others of its connection were
+ * reordered is no likely loss. */
+void end_reordering_paths(struct explainer *x, uint32_t flows);
 /* Likewise (finish.c): the requests of a flow carry a P_Key other than that of the REQ, and no packet of the other
  * direction was captured: true. */
 bool end_req_key(struct explainer *x, uint32_t flow, const struct flow_notes *t);

@@ -142,7 +142,6 @@ static void end_flow(struct explainer *x, uint32_t flow)
     }
     end_odd_key(x, flow, t, o);
     end_overtaken(x, flow, t);
-    end_reordering_path(x, flow);
     if (h && h->have_next)
         end_slower(x, flow, t, h);
     end_early(x, flow, t);
@@ -301,6 +300,7 @@ void explain_end(struct explainer *x)
     end_last_packets(x);
     for (uint32_t i = 0; i < flows; i++)
         end_flow(x, i);
+    end_reordering_paths(x, flows);
     explain_taps(x);
     explain_cm_end(x);
     explain_datagrams_end(x);
