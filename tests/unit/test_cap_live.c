@@ -50,21 +50,33 @@ Test(cap_live, an_unknown_interface_is_an_error)
     cr_expect(*e.msg);
 }
 
-/* A frame of the loopback interface; skipped where capturing is not permitted. */
-Test(cap_live, a_datagram_on_the_loopback_interface_is_captured)
+/* A capture of the loopback interface as file number `file`; the test is skipped where capturing is not permitted. */
+static struct cap *capture_loopback(uint16_t file, const struct cap_live_opts *o)
 {
-    struct cap_live_opts o = {.filter = "udp port 47911 and dst host 127.0.0.1"};
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(47911)};
-    struct cap_live_stats st;
     struct cap_error e;
     struct cap *c;
-    struct frame f;
-    int rc = cap_live_open(&c, "lo", 3, &o, &e);
+    int rc = cap_live_open(&c, "lo", file, o, &e);
+
     hangs_after(20);
     if (rc == -EPERM || rc == -ENODEV || rc == -ENETDOWN)
         cr_skip_test("no permission to capture, or no loopback interface");
     cr_assert_eq(rc, 0, "%s", e.msg);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return c;
+}
+
+static struct sockaddr_in loopback(uint16_t port)
+{
+    return (struct sockaddr_in){
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+}
+
+Test(cap_live, a_datagram_on_the_loopback_interface_is_captured)
+{
+    struct cap_live_opts o = {.filter = "udp port 47911 and dst host 127.0.0.1"};
+    const struct sockaddr_in to = loopback(47911);
+    struct cap_live_stats st;
+    struct cap *c = capture_loopback(3, &o);
+    struct frame f;
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
     cr_assert_eq(sendto(fd, "payload!", 8, 0, (struct sockaddr *)&to, sizeof to), 8);
     close(fd);
@@ -93,16 +105,9 @@ Test(cap_live, frames_that_came_before_the_break_are_delivered)
 {
     unsigned idle = 0;
     struct cap_live_opts o = {.filter = "udp dst port 47912", .idle = count_idle, .user = &idle};
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(47912)};
-    struct cap_error e;
-    struct cap *c;
+    const struct sockaddr_in to = loopback(47912);
+    struct cap *c = capture_loopback(0, &o);
     struct frame f;
-    int rc = cap_live_open(&c, "lo", 0, &o, &e);
-    hangs_after(20);
-    if (rc == -EPERM || rc == -ENODEV || rc == -ENETDOWN)
-        cr_skip_test("no permission to capture, or no loopback interface");
-    cr_assert_eq(rc, 0, "%s", e.msg);
-    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     int fd = socket(AF_INET, SOCK_DGRAM, 0);
     for (uint8_t k = 0; k < 50; k++)
         cr_assert_eq(sendto(fd, &k, 1, 0, (struct sockaddr *)&to, sizeof to), 1);

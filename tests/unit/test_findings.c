@@ -34,7 +34,7 @@ Test(findings, a_headline_says_what_is_wrong_and_no_word_twice)
     cr_expect_str_eq(headline(RULE_SEQ_01, NULL, "PSNs", ""), "the requester sent PSN , expected PSNs");
 }
 
-/* Without its two placeholders a headline has no braces, and no end of a sentence. */
+/* Without its {seen} and {expected} a headline has no braces, and no end of a sentence. */
 Test(findings, every_rule_has_a_headline_with_known_places_for_values)
 {
     for (int i = 1; i < RULE_COUNT; i++) {

@@ -219,7 +219,7 @@ static bool is_each(const char *line, size_t n, uint64_t *from, uint64_t *to)
 }
 
 /* "{}" or "{+N}" in `len` bytes of text: how long it is, and N (0 without) in *more; 0: it is neither. */
-static size_t placeholder(const char *text, size_t len, uint64_t *more)
+static size_t number_mark(const char *text, size_t len, uint64_t *more)
 {
     const char *end = *text == '{' ? memchr(text, '}', len) : NULL;
     struct token n = {.p = text + 2, .len = end > text + 2 ? (uint32_t)(end - text - 2) : 0};
@@ -257,7 +257,7 @@ static void put_lines(struct buf *b, const char *text, size_t len, uint64_t numb
     uint64_t more;
 
     for (size_t i = 0, n; i < len; i += n ? n : 1)
-        if ((n = placeholder(text + i, len - i, &more)) != 0)
+        if ((n = number_mark(text + i, len - i, &more)) != 0)
             buf_printf(b, "%llu", (unsigned long long)(number + more));
         else if ((n = put_choice(b, text + i, len - i, number)) == 0)
             buf_char(b, text[i]);
