@@ -125,23 +125,20 @@ static bool hides_opener(const struct play *p, enum mutation m)
     return m == CUT || (p->traffic.type == QPT_XRC_INI && (m == DROPPED || m == ONE_WAY));
 }
 
-/* Whether a tap has seen no more than one host of an XRC conversation in both directions open a connection: the network
- * has lost what the other one sent. */
-static bool lacks_opener(const struct play *p)
+/* Whether the tap at `place` has seen no more than one host of an XRC conversation in both directions open a
+ * connection: the network has lost what the other one sent. */
+static bool lacks_opener(const struct play *p, unsigned place)
 {
-    bool lacks = false;
-
-    for (unsigned i = 0; i < TAP_PLACES && p->traffic.type == QPT_XRC_INI; i++)
-        lacks |= !trace_both_open(&p->tap[i]);
-    return lacks;
+    return p->traffic.type == QPT_XRC_INI && !trace_both_open(&p->tap[place]);
 }
 
-/* Where connection management was not captured, the requester is the end whose request was captured first; here it may
- * be either. XRC in both directions has initiators at both hosts: the judge must see that, or that it cannot know. */
-static bool either_opens(const struct play *p, enum mutation first, enum mutation second)
+/* Where connection management was not captured, the requester is the end whose request was captured first; here, at
+ * the tap at `place`, it may be either. XRC in both directions has initiators at both hosts: the judge must see that,
+ * or that it cannot know. */
+static bool either_opens(const struct play *p, unsigned place, enum mutation first, enum mutation second)
 {
-    return both_request(p) && (p->sim.no_cm || lacks_opener(p) || hides_opener(p, first) || hides_opener(p, second) ||
-                               (p->traffic.type == QPT_UC && first));
+    return both_request(p) && (p->sim.no_cm || lacks_opener(p, place) || hides_opener(p, first) ||
+                               hides_opener(p, second) || (p->traffic.type == QPT_UC && first));
 }
 
 /* One tap: the capture is changed, and judged as taken there and as taken anywhere. */
@@ -160,7 +157,7 @@ static void judge_tap(const struct options *opt, const struct play *p, unsigned 
         /* which cuts within the reordered part */
         o.complete &= mutation_is_complete(m[i]) && !(m[0] == DISORDERED && m[i] == CUT);
     }
-    for (unsigned unknown = either_opens(p, m[0], m[1]); unknown < 2; unknown++) {
+    for (unsigned unknown = either_opens(p, place, m[0], m[1]); unknown < 2; unknown++) {
         for (unsigned i = 0; i < JUDGE_TAPS && unknown; i++)
             o.tap[i] = TAP_UNKNOWN;
         snprintf(how, sizeof how, "tap %s, %s, %s, --tap %s%s", tap_place_str((enum tap_place)place),
@@ -236,7 +233,7 @@ static void judge_times(const struct options *opt, const struct play *p, struct 
     trace_mutate(&t, m, r);
     if (step)
         trace_round(&t, step); /* those of copies, too */
-    forget_taps(&o, either_opens(p, m, AS_IT_WAS));
+    forget_taps(&o, either_opens(p, place, m, AS_IT_WAS));
     snprintf(how, sizeof how, "times of %llu ns, %s, tap %s", (unsigned long long)step, mutation_str(m),
              tap_place_str(place));
     judge_capture(opt, p, &t, o, mutation_is_complete(m), how, n);
@@ -254,7 +251,7 @@ static void judge_set_back(const struct options *opt, const struct play *p, stru
     trace_copy(&t, &p->tap[place]);
     for (unsigned times = 1 + prng_below(r, 2); times && t.n > 1; times--)
         trace_set_back(&t, 1 + prng_below(r, (uint32_t)t.n - 1), 60 * NS_PER_S + prng_below(r, NS_PER_S));
-    forget_taps(&o, either_opens(p, AS_IT_WAS, AS_IT_WAS));
+    forget_taps(&o, either_opens(p, place, AS_IT_WAS, AS_IT_WAS));
     snprintf(how, sizeof how, "clock set back, tap %s", tap_place_str(place));
     judge_capture(opt, p, &t, o, true, how, n);
     trace_free(&t);
@@ -290,13 +287,16 @@ static void judge_all_taps(const struct options *opt, const struct play *p, bool
     const struct trace *const in[TAP_PLACES] = {&p->tap[0], &p->tap[1], &p->tap[2]};
     struct judge_opts o = play_judge_opts(p, TAP_AT_REQUESTER);
     struct store store = {0};
+    bool either = false;
     struct trace t;
 
     trace_merge(&t, &store, in, TAP_PLACES, true);
-    for (unsigned i = 0; i < TAP_PLACES; i++)
+    for (unsigned i = 0; i < TAP_PLACES; i++) {
         o.tap[i] = play_judge_opts(p, (enum tap_place)i).tap[0];
+        either |= either_opens(p, i, m, AS_IT_WAS);
+    }
     trace_mutate(&t, m, r);
-    forget_taps(&o, either_opens(p, m, AS_IT_WAS));
+    forget_taps(&o, either);
     snprintf(how, sizeof how, "three taps, %s", mutation_str(m));
     judge_capture(opt, p, &t, o, mutation_is_complete(m), how, n);
     trace_free(&t);
@@ -314,7 +314,7 @@ static struct judge_opts opts_of_both(const struct play *p, const struct play *q
         o.ack_timeout = -1;
     if (o.retry_cnt != o2.retry_cnt)
         o.retry_cnt = -1;
-    forget_taps(&o, either_opens(p, m, AS_IT_WAS) || either_opens(q, m, AS_IT_WAS));
+    forget_taps(&o, either_opens(p, place, m, AS_IT_WAS) || either_opens(q, place, m, AS_IT_WAS));
     return o;
 }
 
