@@ -106,8 +106,7 @@ static void check_udp(struct judge *j, const struct pkt *p)
         judge_bad_as(j, p,
                      (struct found){RULE_FMT_09, SEV_W, .wrong = "wrong UDP checksum {seen}",
                                     .expected = "checksum 0, or a right one", .seen = say(j, "0x%04x", sum),
-                                    .text = "A receiver whose IP stack verifies checksums drops the packet. (A capture "
-                                            "at its sender may show it before the adapter filled it in.)"});
+                                    .text = "A receiver whose IP stack verifies checksums drops the packet."});
 }
 
 /* --- Link layers of InfiniBand ---------------------------------------------------------------- */

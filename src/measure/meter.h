@@ -86,7 +86,8 @@ struct meter_row {
     uint64_t ect;                       /* packets of the row whose IP header has ECT(0), ECT(1) or CE */
     uint64_t cnps_due[METER_DUE];       /* for its CE packets, by enum meter_due */
     uint64_t cnp_gap_min, cnp_gap_mean; /* ns between CNPs of the row */
-    /* bits of payload per second until the first CNP came in the other direction, and from then on */
+    /* Bits of payload per second until the first CNP came in the other direction, and from then on; METER_NONE if that
+     * was before the two directions were known to be one connection. */
     uint64_t rate_before_cnp, rate_after_cnp;
     /* Negotiated by CM, and observed. */
     uint64_t pmtu_agreed, pmtu_seen;
