@@ -104,8 +104,7 @@ const struct column row_columns[] = {
     T(cnp_gap_min, "cnp_gap_min_ns", "shortest time between two CNPs of this direction"),
     T(cnp_gap_mean, "cnp_gap_mean_ns", "mean time between them"),
     N(rate_before_cnp, "rate_before_cnp_bps",
-      "payload in bits per second until the first CNP came in the other direction; null if that was before the two "
-      "directions were known to be one connection, as may be without CM"),
+      "payload in bits per second until the first CNP came in the other direction; null without one"),
     N(rate_after_cnp, "rate_after_cnp_bps", "payload in bits per second from then on; null likewise"),
     N(pmtu_agreed, "pmtu_negotiated_bytes", "path MTU by CM"),
     N(pmtu_seen, "pmtu_observed_bytes", "payload of First and Middle packets"),

@@ -289,18 +289,6 @@ static void on_cnp(struct meter_row *r, const struct pkt *p)
     r->cnp_last = now;
 }
 
-/* A CNP in `flow`: what its peer has sent until now. */
-static void note_payload(struct meter *m, const struct pkt *p, uint32_t flow)
-{
-    uint32_t peer = conn_flow_at(m->conns, flow)->peer;
-    struct meter_row *r = peer == FLOW_NONE ? NULL : &m->rows[peer];
-
-    if (!r || !r->used || r->slowed)
-        return;
-    r->slowed = p->frame->ts;
-    r->slowed_payload = r->c.payload;
-}
-
 static struct meter_row *count_connected(struct meter *m, const struct pkt *p, uint32_t flow)
 {
     const struct flow *f = conn_flow_at(m->conns, flow);
@@ -446,7 +434,7 @@ static void on_event(void *user, const struct event *e)
         break;
     case EVENT_CNP:
         on_cnp(count_connected(m, e->p, e->own), e->p);
-        note_payload(m, e->p, e->own);
+        slowed_note(m, e->p, e->own);
         break;
     default:
         on_other(m, e->p);
@@ -504,6 +492,7 @@ void meter_free(struct meter *m)
     free(m->old);
     free(m->active);
     free(m->all);
+    free(m->sent);
     free(m);
 }
 
@@ -550,8 +539,7 @@ void meter_end(struct meter *m)
         }
         row_identify(r, f);
         row_finish(r, m->sides[i]);
-        if (f->peer != FLOW_NONE && m->rows[f->peer].used)
-            row_take_cnps(r, &m->rows[f->peer]);
+        slowed_finish(m, i, r);
     }
     for (uint32_t i = 0; i < UD_SLOTS; i++)
         if (m->ud[i])

@@ -86,8 +86,8 @@ struct meter_row {
     uint64_t ect;                       /* packets of the row whose IP header has ECT(0), ECT(1) or CE */
     uint64_t cnps_due[METER_DUE];       /* for its CE packets, by enum meter_due */
     uint64_t cnp_gap_min, cnp_gap_mean; /* ns between CNPs of the row */
-    /* Bits of payload per second until the first CNP came in the other direction, and from then on; METER_NONE if that
-     * was before the two directions were known to be one connection. */
+    /* Bits of payload per second until the first CNP came in the other direction, and from then on; METER_NONE without
+     * one. */
     uint64_t rate_before_cnp, rate_after_cnp;
     /* Negotiated by CM, and observed. */
     uint64_t pmtu_agreed, pmtu_seen;
@@ -111,11 +111,12 @@ struct meter_row {
     /* Internal. */
     struct meter_counts before; /* at the start of the interval */
     ns_t good_first, good_last, cnp_first, cnp_last;
-    ns_t cnp_due[METER_DUE]; /* the CE packet for which the latest of cnps_due would be; valid with cnps_due */
-    ns_t slowed;             /* first CNP in the other direction; 0: none */
-    uint64_t slowed_payload; /* c.payload then */
-    uint32_t peer;           /* flow of the other direction when the row was identified */
-    struct datagrams *grams; /* of a row of datagrams, or NULL */
+    ns_t cnp_due[METER_DUE];  /* the CE packet for which the latest of cnps_due would be; valid with cnps_due */
+    ns_t slowed;              /* first CNP in the other direction; 0: none */
+    uint64_t slowed_payload;  /* c.payload then */
+    uint32_t sent_at, sent_n; /* values of slowed.c for the row's first CNP */
+    uint32_t peer;            /* flow of the other direction when the row was identified */
+    struct datagrams *grams;  /* of a row of datagrams, or NULL */
     bool active, have_good, used;
 };
 

@@ -26,6 +26,7 @@ struct side {
 };
 
 struct stream_row;
+struct had_sent;
 
 struct meter {
     struct meter_opts o;
@@ -48,6 +49,8 @@ struct meter {
     bool ticking;
     uint32_t una_before; /* req_dir.una before the current response */
     uint64_t next_id;
+    struct had_sent *sent; /* slowed.c: by meter_row.sent_at */
+    uint32_t n_sent, cap_sent;
     struct meter_totals t;
 };
 
@@ -62,8 +65,8 @@ void row_identify(struct meter_row *r, const struct flow *f);
 void row_work(struct meter_row *r, struct side *s, const struct wqe *w);
 /* Compute derived values; `s` is NULL for rows without requests. */
 void row_finish(struct meter_row *r, const struct side *s);
-/* CNPs of the other direction, `peer`: how many, and the rates before and after the first one. */
-void row_take_cnps(struct meter_row *r, const struct meter_row *peer);
+/* `bytes` in `time`, which is not 0, in bits per second. */
+uint64_t rate_of(uint64_t bytes, ns_t time);
 
 /* Environment of the work requests of a flow with a side. */
 struct wqe_env meter_env(struct meter *m, uint32_t flow);
@@ -76,6 +79,14 @@ void meter_activate(struct meter *m, struct meter_row *r);
 void meter_tick_to(struct meter *m, ns_t now);
 /* The last interval ends. */
 void meter_tick_all(struct meter *m);
+
+/* --- slowed.c --------------------------------------------------------------------------------- */
+
+/* Packet `p` of `flow` is a CNP, and its row has counted it. */
+void slowed_note(struct meter *m, const struct pkt *p, uint32_t flow);
+/* CNPs of the direction that answers `flow`: how many, and the rates before and after the first one, into the row of
+ * `flow` or a copy of it. */
+void slowed_finish(const struct meter *m, uint32_t flow, struct meter_row *r);
 
 /* --- meter_iwarp.c ---------------------------------------------------------------------------- */
 

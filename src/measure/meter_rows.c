@@ -96,8 +96,7 @@ void row_work(struct meter_row *r, struct side *s, const struct wqe *w)
         hist_add(&s->times->message, w->done - w->start);
 }
 
-/* bits per second */
-static uint64_t rate_of(uint64_t bytes, ns_t time)
+uint64_t rate_of(uint64_t bytes, ns_t time)
 {
     return (uint64_t)((double)bytes * 8e9 / (double)time);
 }
@@ -119,17 +118,6 @@ void row_finish(struct meter_row *r, const struct side *s)
         r->missing = METER_NONE; /* the missing ones may be for other queue pairs */
     if (r->c.cnps > 1)
         r->cnp_gap_mean = (uint64_t)(r->cnp_last - r->cnp_first) / (r->c.cnps - 1);
-}
-
-void row_take_cnps(struct meter_row *r, const struct meter_row *peer)
-{
-    r->cnps_received = peer->c.cnps;
-    if (!peer->c.cnps || r->slowed != peer->cnp_first) /* it came before the two were known to belong together */
-        return;
-    if (r->slowed > r->first)
-        r->rate_before_cnp = rate_of(r->slowed_payload, r->slowed - r->first);
-    if (r->last > r->slowed)
-        r->rate_after_cnp = rate_of(r->c.payload - r->slowed_payload, r->last - r->slowed);
 }
 
 struct wqe_env meter_env(struct meter *m, uint32_t flow)
@@ -205,6 +193,7 @@ void meter_retire(struct meter *m, uint32_t flow, enum wqe_reason why)
         wqe_flush(&m->sides[flow]->ring, &e, why, m->t.last);
     }
     row_finish(r, m->sides[flow]);
+    slowed_finish(m, flow, r);
     if (r->active)
         tick_row(m, r);
     copy = m->n_old < METER_OLD ? malloc(sizeof *copy) : NULL;
@@ -362,8 +351,7 @@ void meter_row_so_far(struct meter *m, const struct meter_row *r, struct meter_r
         row_identify(to, f);
         finish_so_far(m, flow, to);
         account_so_far(m, flow, to);
-        if (f->peer != FLOW_NONE && m->rows[f->peer].used)
-            row_take_cnps(to, &m->rows[f->peer]);
+        slowed_finish(m, flow, to);
     } else if (r->stream) {
         meter_stream_finish(m, r, to);
     } else if (r->grams) {

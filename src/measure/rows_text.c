@@ -19,6 +19,10 @@ static const struct text_column text_columns[] = {
     {"packet_seq_err", "NAK", 1, false, 0},
     {"rnr_nak_retry_err", "RNR", 1, false, 0},
     {"local_ack_timeout_err", "t/o", 1, false, 0},
+    {"np_ecn_marked_roce_packets", "CE", 5, false, 0, true},
+    {"np_cnp_sent", "CNP", 5, false, 0, true},
+    {"rate_before_cnp_bps", "before CNP", 10, false, 0, true},
+    {"rate_after_cnp_bps", "after CNP", 10, false, 0, true},
     {"message_latency_median_ns", "lat median", 11, false, 0},
     {"message_latency_p99_ns", "lat p99", 10, false, 0},
     {"message_latency_max_ns", "lat max", 13, false, 0},
@@ -88,6 +92,13 @@ void row_tap_after(struct buf *b, const struct meter_row *r)
     put_tap(b, r);
 }
 
+/* True for bits per second. */
+static bool is_rate(const struct column *c)
+{
+    return c->off == offsetof(struct meter_row, goodput) || c->off == offsetof(struct meter_row, rate_before_cnp) ||
+           c->off == offsetof(struct meter_row, rate_after_cnp);
+}
+
 /* A value as people read it; `exact` in all its digits. False if it is not known. */
 static bool put_value(struct buf *b, const struct meter_row *r, const struct column *c, bool exact)
 {
@@ -95,12 +106,12 @@ static bool put_value(struct buf *b, const struct meter_row *r, const struct col
         put_tap(b, r);
         return true;
     }
-    if (c->kind != COL_NS && c->off != offsetof(struct meter_row, goodput))
+    if (c->kind != COL_NS && !is_rate(c))
         return column_put(b, r, c, false);
     if (column_number(r, c) == METER_NONE)
         return false;
     if (c->kind != COL_NS)
-        table_rate(b, r->goodput);
+        table_rate(b, column_number(r, c));
     else if (exact)
         buf_duration(b, (ns_t)column_number(r, c));
     else
