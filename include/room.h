@@ -10,6 +10,7 @@
 #define ROOM_EXPLAINED 24576               /* likewise where they are explained only */
 #define ROOM_FLOWS_MIN 64                  /* flows kept, however little memory there is */
 #define ROOM_FLOWS_MAX (UINT32_C(1) << 24)
+#define ROOM_IS_SHORT  "more --memory is needed" /* why something was not kept, or not shared out */
 
 /* Half of the memory is for tables that are larger than at first: the first half of that for whatever makes them grow,
  * the second one only for what is outstanding. */

@@ -402,7 +402,7 @@ static void report_notes(const struct trace *t, struct conn_table *conns)
         cli_error("%s evicted, the longest unused: more were active at a time than are kept",
                   count_str(evicted, "flow"));
     if (t->observer && observer_room(t->observer)->refused)
-        cli_error("not all that was known of the connections was kept: more --memory is needed");
+        cli_error("not all that was known of the connections was kept: " ROOM_IS_SHORT);
     for (unsigned i = 0; i < t->n_pairs && !evicted && !t->failed; i++)
         if (!pair_seen(conns, &t->pairs[i]))
             cli_error("--pair %s: no packet between these queue pairs in the capture", t->pair_args[i]);
@@ -582,7 +582,7 @@ static int run_arguments(const struct trace_cmd *cmd, int argc, char **argv, str
     if (read)
         *read = t->frames;
     free(t->anonymizer);
-    status = t->broken ? EXIT_BAD : status;
+    status = t->broken || parts.share.passed_over ? EXIT_BAD : status;
     parts_close(&parts, t->shards.runs);
     shards_free(&t->shards);
     free(t);

@@ -264,12 +264,17 @@ static bool take_parts(void *user)
 {
     struct job *job = user;
     struct trace_share *s = job->t.share;
+    const char *why;
 
+    if (!job->judge)
+        return false;
     for (uint32_t i = 0; i < s->n_parts; i++) {
         job->begun |= pack_number(&s->parts[i], 0) != 0;
         job->first = (ns_t)pack_number(&s->parts[i], 0);
     }
-    return job->judge && !judge_absorb(job->judge, s->parts, s->n_parts, s->packets, job->t.n_files);
+    why = judge_absorb(job->judge, s->parts, s->n_parts, s->packets, job->t.n_files);
+    s->passed_over |= why && part_lacks_memory(why);
+    return !why;
 }
 
 static void forget_parts(void *user)
@@ -317,6 +322,7 @@ static int save(struct job *job)
             judge_last_frame(job->judge, (uint32_t)i << 16 | n, s->ends[i].last[n]);
     judge_part_end(job->judge);
     pack_options(job, &k);
+    s->options = s->found->len;
     pack_number(&k, job->begun);
     pack_number(&k, (uint64_t)job->first);
     s->why = judge_save(job->judge, &k);

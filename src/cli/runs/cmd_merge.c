@@ -32,7 +32,9 @@ void cmd_merge_help(struct buf *b)
            "Print what the command prints of all files that `rdmatrace scan` read into RUN, to the byte; the options\n"
            "are those of the command. `rdmatrace COMMAND RUN` does the same.\n\n");
     opt_help(b, defs);
-    buf_puts(b, "\nExit status: that of the command; 2 also if a file of the run was not scanned.\n");
+    buf_puts(
+        b, "\nExit status: that of the command; 2 also if a file of the run was not scanned, or parts of it need more\n"
+           "--memory.\n");
 }
 
 int merge_run(const char *name, char *const *options, size_t n, const char *run)

@@ -132,7 +132,7 @@ static int reduce(struct job *job, const struct run *r, const struct digest_end 
             status = trace_part(job->cmd, n_words, words, &s, &read);
         read -= s.passed;
         if (s.why)
-            found.len = 0;
+            found.len = part_lacks_memory(s.why) ? s.options : 0;
         h.why = (char *)s.why;
         rc = status == EXIT_OK ? part_write(buf_str(&path), &h, &found) : 0;
         if (rc < 0)

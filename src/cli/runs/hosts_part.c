@@ -51,6 +51,7 @@ void hosts_part_pack_options(struct pack *k, const struct trace *t)
     pack_number(k, d->n_udp_ports);
     for (unsigned i = 0; i < d->n_udp_ports; i++)
         pack_number(k, d->udp_ports[i]);
+    t->share->options = t->share->found ? k->out->len : 0;
 }
 
 void hosts_part_last_frames(const struct trace *t, struct meter *m)
@@ -81,7 +82,7 @@ const char *hosts_part_save(struct hosts_part *h, const struct trace *t, struct 
     if (use.pauses)
         return "there are pause frames";
     if (n.evicted || room->refused)
-        return "more --memory is needed";
+        return ROOM_IS_SHORT;
     numbers_pack(k, &h->numbers);
     pack_number(k, use.episodes);
     pack_number(k, use.ports);
@@ -112,10 +113,10 @@ static bool read_part(struct pack *k, struct hosts_part *h, struct hosts_use *su
 /* Whether one process would have had room for all. */
 static bool fits(const struct hosts_use *sum, const struct trace *t)
 {
-    const struct room *room = observer_room(t->observer);
+    bool fit = sum->flows <= observer_flows(t->observer) && sum->room <= observer_room(t->observer)->limit / 2;
 
-    return timeline_use_fits(&sum->timeline) && sum->flows <= observer_flows(t->observer) &&
-           sum->room <= room->limit / 2 && sum->sights <= CONN_SIGHTS;
+    t->share->passed_over |= !fit;
+    return fit && timeline_use_fits(&sum->timeline) && sum->sights <= CONN_SIGHTS;
 }
 
 /* A command that takes. */

@@ -5,6 +5,7 @@
 #include "dissect/ib/icrc.h"
 #include "opt.h"
 #include "program.h"
+#include "room.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -77,6 +78,11 @@ static bool is_named(const void *user, const char *name)
 void part_clean(const struct run *r, const char *path)
 {
     beside_clean(r->folder, is_named, strrchr(path, '/') + 1);
+}
+
+bool part_lacks_memory(const char *why)
+{
+    return strcmp(why, ROOM_IS_SHORT) == 0;
 }
 
 uint64_t part_scans(const struct digest_end *ends, size_t n)
@@ -192,6 +198,7 @@ static void free_parts(struct parts *p)
     p->bytes = NULL;
     p->share.parts = NULL;
     p->share.n_parts = 0;
+    p->share.short_of_memory = false;
 }
 
 /* Read part `k`. `*use`: so far all are of these scans, and were shared out. False: it is missing or damaged. */
@@ -200,11 +207,13 @@ static bool open_part(struct parts *p, unsigned k, bool *use)
     struct trace_share *s = &p->share;
     struct buf path = {0};
     struct part_head h = {0};
-    bool is;
+    bool is, lacks;
 
     part_path(p->r, p->command, k, p->n, &path);
     is = part_read(buf_str(&path), &h, &p->bytes[k - 1], &s->parts[k - 1]);
-    *use &= is && !h.why && h.k == k && h.n == p->n && h.scans == part_scans(s->ends, s->n_ends);
+    lacks = is && h.why && part_lacks_memory(h.why);
+    s->short_of_memory |= lacks;
+    *use &= is && (!h.why || lacks) && h.k == k && h.n == p->n && h.scans == part_scans(s->ends, s->n_ends);
     free(h.words);
     free(h.why);
     buf_free(&path);
@@ -280,7 +289,7 @@ static bool have_options(struct trace_share *s, const struct buf *wanted)
 {
     for (uint32_t i = 0; i < s->n_parts; i++) {
         struct pack *k = &s->parts[i];
-        if ((size_t)(k->end - k->p) <= wanted->len || memcmp(k->p, wanted->p, wanted->len) != 0)
+        if ((size_t)(k->end - k->p) < wanted->len || memcmp(k->p, wanted->p, wanted->len) != 0)
             return false;
         k->p += wanted->len;
     }
@@ -295,10 +304,17 @@ bool parts_take(struct trace_share *s, const struct parts_taker *taker, void *us
 
     taker->options(user, &k);
     for (bool more = !wanted.err; more && !taken; more = !taken && s->next(s)) {
-        taken = have_options(s, &wanted) && taker->take(user);
+        bool may = have_options(s, &wanted);
+        s->passed_over |= may && s->short_of_memory;
+        taken = may && !s->short_of_memory && taker->take(user);
         if (!taken)
             taker->forget(user);
     }
     buf_free(&wanted);
+    s->passed_over &= !taken;
+    if (s->passed_over)
+        cli_error(
+            "the parts of `rdmatrace reduce` are passed over, and one process follows all connections: " ROOM_IS_SHORT
+            ", of reduce and of merge");
     return taken;
 }

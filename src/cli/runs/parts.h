@@ -20,10 +20,13 @@ struct trace_share {
     uint64_t passed; /* packets that were read and not followed */
     bool leads;      /* it reports what is found of no pair of addresses */
     struct buf *found;
+    size_t options; /* bytes of it: the options of the command, with which it begins */
     const char *why;
     /* `merge`: what each process has found; no packet is read. found is NULL */
     struct pack *parts;
     uint32_t n_parts;
+    bool short_of_memory; /* a part has its options only, as there was no --memory for its connections */
+    bool passed_over;     /* the parts do not serve, for lack of --memory only */
     /* `merge`: these parts do not serve: read those of the next number of parts that is there. False: there are no
      * more, and all is to be read */
     bool (*next)(struct trace_share *s);
@@ -33,6 +36,8 @@ struct trace_share {
 int part_option(const char *arg, uint64_t most, uint64_t *k, uint64_t *n);
 /* The owners of part k of n: 1/1 has all. */
 struct conn_owners part_owners(unsigned k, unsigned n);
+/* Whether that is why something could not be shared out. */
+bool part_lacks_memory(const char *why);
 /* Read the ends of all digests of a run. EXIT_OK, or EXIT_BAD after a message; the caller releases them in any case. */
 int part_ends(const struct run *r, struct digest_end **ends);
 void part_ends_free(const struct run *r, struct digest_end *ends);
@@ -78,7 +83,7 @@ struct parts_taker {
     void (*forget)(void *user); /* what was taken of parts that do not serve */
 };
 /* Take what all parts have found, of the first number of parts that serves; each begins with the options of the
- * command. False: none does. */
+ * command. False: none does; if that is for lack of --memory (s->passed_over), after a message. */
 bool parts_take(struct trace_share *s, const struct parts_taker *taker, void *user);
 
 #endif

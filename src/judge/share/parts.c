@@ -140,8 +140,10 @@ static const char *why_not_together(struct judge *j)
     }
     fit = all && findings_fit(all, s->n_parts);
     free(all);
-    if (!fit || sum.flows > observer_flows(j->observer) || sum.room > j->room->limit / 2 || sum.sights > CONN_SIGHTS)
-        return "more --memory is needed";
+    if (!fit || sum.sights > CONN_SIGHTS)
+        return fit ? "there are more PSNs than are kept" : "there are more kinds of findings than are kept";
+    if (sum.flows > observer_flows(j->observer) || sum.room > j->room->limit / 2)
+        return ROOM_IS_SHORT;
     if (sum.cnps > UNKNOWN_CNPS)
         return "there are too many CNPs for unknown queue pairs";
     if (sum.arrives && sum.stays && s->n_parts > 1)

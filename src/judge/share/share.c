@@ -193,7 +193,7 @@ static const char *why_not_alone(struct judge *j)
     if (conn_has_paths(j->conns))
         return "connections have alternate paths";
     if (n.evicted || j->flows_lost || j->room->refused)
-        return "more --memory is needed";
+        return ROOM_IS_SHORT;
     if (j->n_bad_icrc == BAD_ICRCS)
         return "there are too many wrong ICRCs";
     for (unsigned i = 0; i < ICRC_SOURCES; i++)
