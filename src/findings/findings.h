@@ -76,6 +76,7 @@ enum unjudged {
     UNJUDGED_ICRC,   /* their ICRCs were not inserted yet: no rule was */
     UNJUDGED_OPCODE, /* it is not defined: only the headers before the payload were */
     UNJUDGED_CUT,    /* they end within their headers */
+    UNJUDGED_OURS,   /* they are Shaped-Quota in the format of rdmagen */
     UNJUDGED_KINDS
 };
 

@@ -241,6 +241,8 @@ static const struct {
                                "addresses; --no-icrc judges the rest of them"},
     [UNJUDGED_OPCODE] = {"opcode", "with an opcode that is not defined, but for the headers before their payload"},
     [UNJUDGED_CUT] = {"cut", "that were cut within their headers"},
+    [UNJUDGED_OURS] = {"rdmagen", "of Shaped-Quota in the format of rdmagen, which no specification defines, but for "
+                                  "the headers before their payload"},
 };
 
 /* Write a line for each kind of packets that were not judged: that nothing failed in them says nothing. */

@@ -1,4 +1,5 @@
 /* layer 3 (judge): which checks a packet goes through, and in which order; notes about the capture. */
+#include "dissect/ib/cc_wire.h"
 #include "src/judge/judge_impl.h"
 #include "zeros.h"
 
@@ -314,8 +315,9 @@ static void judge_headless(struct judge *j, const struct pkt *p)
 
 static void judge_undefined(struct judge *j, const struct pkt *p)
 {
-    (void)p;
-    unjudged(j, UNJUDGED_OPCODE, 1);
+    struct cc_quota m;
+
+    unjudged(j, cc_quota_of(&m, p) ? UNJUDGED_OURS : UNJUDGED_OPCODE, 1);
 }
 
 /* Not RDMA, as far as can be told from the packet alone. */
