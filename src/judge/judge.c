@@ -75,6 +75,7 @@ static void flow_over(void *user, uint32_t flow, bool restart)
         if (!j->forgotten)
             j->forgotten = calloc(1, FORGOTTEN_BYTES);
         j->flows_lost |= !j->forgotten;
+        judge_sweep_end(j, flow, true);
         if (j->forgotten && (place = forgotten_place(j, flow, &bit)))
             *place |= bit;
     }
@@ -470,6 +471,7 @@ static void judge_flow_end(struct judge *j, uint32_t flow)
     if (!f->dir)
         return;
     judge_request_end(j, flow);
+    judge_sweep_end(j, flow, false);
     history_end(j, flow);
     if (f->dir->service == SVC_RC && (peer == FLOW_NONE || !j->flows[peer].packets))
         judge_note_as(j, RULE_CAP_02, flow, f->first_frame, "only {seen} was captured", "one direction",

@@ -533,6 +533,8 @@ void judge_congestion(struct judge *j, uint32_t flow);
 void judge_sweep_request(struct judge *j, const struct judged *a);
 /* A response to the requests of `flow`, FLOW_NONE: not known, while there are sweeps (j->n_sweeps). */
 void judge_sweep_response(struct judge *j, const struct pkt *p, uint32_t flow);
+/* No more packets come of `flow`; `forget`: its place is another one's by now. */
+void judge_sweep_end(struct judge *j, uint32_t flow, bool forget);
 /* A fatal NAK: does somebody try one R_Key or address after another? */
 void judge_refused(struct judge *j, const struct judged *a);
 /* At the end: did somebody try one queue pair number after another? */

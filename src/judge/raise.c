@@ -324,7 +324,7 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
     if (unreadable_near(j, p, &f))
         have &= ~(unsigned)N_COMPLETE;
     if (f.flow != FLOW_NONE && (rule_table[f.rule].needs | f.needs) & (N_RSP | N_TAP_REQ | N_TAP_RSP) &&
-        pairing_is_doubtful(j, f.flow)) {
+        !(f.has & N_PAIRED) && pairing_is_doubtful(j, f.flow)) {
         doubtful = have & (N_RSP | N_TAP_REQ | N_TAP_RSP);
         have &= ~doubtful;
         if (p && p->op->flags & OPF_RESPONSE && !f.of_silence && !(rule_table[f.rule].traits & T_MSN))

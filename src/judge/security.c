@@ -35,22 +35,45 @@ static void end_sweep(struct judge *j, struct psn_sweep *w)
     w->frame = 0;
 }
 
+static bool is_sweep(const struct psn_sweep *w)
+{
+    return w->tries >= SWEEP_MANY && w->home_packets >= SWEEP_HOME;
+}
+
+/* True if the connection certainly goes on where it was: it has sent a new request there, and the responder has
+ * answered there. */
+static bool goes_on(const struct psn_sweep *w)
+{
+    return w->asked && w->answered;
+}
+
+/* `p`: the packet that proves it; NULL: the time is over. */
 static void report_sweep(struct judge *j, const struct pkt *p, struct psn_sweep *w)
 {
     struct found f = found_of(RULE_SEC_02, w->flow);
 
-    if (w->tries < SWEEP_MANY || w->home_packets < SWEEP_HOME)
-        return;
     f.frame = w->frame;
-    f.cause = p->frame->number;
+    f.cause = w->home_frame;
+    f.has = w->paired && goes_on(w) ? N_RSP | N_PAIRED : 0;
     f.wrong = "somebody tries one PSN after another: {seen}, expected {expected}";
-    f.expected = say(j, "PSNs near %u", w->home);
-    f.seen = say(j, "%u PSNs far from it within %.3f ms", w->tries, (double)(p->frame->ts - w->ts) / 1e6);
+    f.expected = say(j, "PSNs near %u", w->start);
+    f.seen = say(j, "%u PSNs far from it within %.3f ms", w->tries, (double)(w->last_ts - w->ts) / 1e6);
     f.text =
         "The connection goes on where it was, so no new connection has begun on this queue pair. Whoever hits the PSN "
         "that the responder expects puts its own data in place of the next message.";
+    j->at_ts = w->ts;
     judge_found(j, p, f);
+    j->at_ts = 0;
     end_sweep(j, w);
+}
+
+/* Nothing more will tell whether it is a sweep. */
+static void settle_sweep(struct judge *j, struct psn_sweep *w)
+{
+    if (is_sweep(w))
+        report_sweep(j, NULL, w);
+    else
+        end_sweep(j, w);
 }
 
 /* Begin to watch: the request is far from all that the connection has sent. */
@@ -63,10 +86,22 @@ static void begin_sweep(struct judge *j, const struct judged *a, struct psn_swee
     j->n_sweeps += w->frame == 0;
     *w = (struct psn_sweep){.flow = a->flow,
                             .frame = frame_u32(a->p),
+                            .start = a->h->next,
                             .home = a->h->next,
                             .last = a->p->bth.psn,
                             .tries = 1,
-                            .ts = a->p->frame->ts};
+                            .ts = a->p->frame->ts,
+                            .last_ts = a->p->frame->ts,
+                            .paired = a->h->from_start};
+}
+
+/* A packet of the connection, where it was. */
+static void is_at_home(struct judge *j, const struct pkt *p, struct psn_sweep *w)
+{
+    w->home_packets++;
+    w->home_frame = frame_u32(p);
+    if (is_sweep(w) && goes_on(w))
+        report_sweep(j, p, w);
 }
 
 void judge_sweep_request(struct judge *j, const struct judged *a)
@@ -75,19 +110,18 @@ void judge_sweep_request(struct judge *j, const struct judged *a)
     uint32_t psn = a->p->bth.psn;
 
     if (w->frame && (w->flow != a->flow || a->p->frame->ts - w->ts > SWEEP_WITHIN))
-        end_sweep(j, w);
+        settle_sweep(j, w);
     if (!w->frame) {
         begin_sweep(j, a, w);
-        return;
-    }
-    if (is_near(w, psn)) {
+    } else if (is_near(w, psn)) {
+        w->asked |= psn_diff(psn, w->start) >= 0;
         w->home = psn;
-        w->home_packets++;
+        is_at_home(j, a->p, w);
     } else if (psn != w->last) {
         w->last = psn;
+        w->last_ts = a->p->frame->ts;
         w->tries++;
     }
-    report_sweep(j, a->p, w);
 }
 
 void judge_sweep_response(struct judge *j, const struct pkt *p, uint32_t flow)
@@ -96,12 +130,26 @@ void judge_sweep_response(struct judge *j, const struct pkt *p, uint32_t flow)
 
     if (!w || !w->frame || w->flow != flow)
         return;
-    if (!is_near(w, p->bth.psn)) {
+    if (p->frame->ts - w->ts > SWEEP_WITHIN) {
+        settle_sweep(j, w);
+    } else if (!is_near(w, p->bth.psn)) {
         end_sweep(j, w); /* the responder is there, too: another connection has begun */
-        return;
+    } else {
+        w->answered |= w->asked && psn_diff(p->bth.psn, w->start) >= 0;
+        is_at_home(j, p, w);
     }
-    w->home_packets++;
-    report_sweep(j, p, w);
+}
+
+void judge_sweep_end(struct judge *j, uint32_t flow, bool forget)
+{
+    struct psn_sweep *w = sweep_of(j, flow);
+
+    if (w->flow != flow || !w->frame)
+        return;
+    if (forget)
+        end_sweep(j, w);
+    else
+        settle_sweep(j, w);
 }
 
 /* --- R_Keys ----------------------------------------------------------------------------------- */

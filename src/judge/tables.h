@@ -241,10 +241,15 @@ struct bad_icrc {
 struct psn_sweep {
     uint32_t flow;  /* of its requests */
     uint32_t frame; /* the first such request; 0: unused */
-    uint32_t home;  /* the PSN at which the connection is */
+    uint32_t start; /* the PSN at which the connection was before */
+    uint32_t home;  /* ... and is now */
     uint32_t last;  /* the latest PSN far from there */
     uint32_t tries, home_packets;
-    ns_t ts; /* of `frame` */
+    uint32_t home_frame; /* the latest of home_packets */
+    ns_t ts, last_ts;    /* of `frame`, and of `last` */
+    bool paired;         /* before, it was certain which responses are those to its requests */
+    bool asked;          /* a new request has come where the connection is; */
+    bool answered;       /* ... it, or a later one, was answered */
 };
 #define PSN_SWEEPS CONN_OWNERS /* by the owner of its addresses */
 

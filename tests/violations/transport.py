@@ -169,10 +169,11 @@ CASES += [case("READs beyond the depth", "RDA-06", ON.replace(">req", ">req reso
                ">rd 1; {|<ro 1 m=2;} !>rd 2; {<ro 1 m=2 at=60;|} <ro 2 m=3", COMPLETE, NOT_COMPLETE)]
 
 # Packets of somebody else. In the clean twins one try less; a request that is sent again the way of the others; a route that has changed for all.
-SWEEPS = (("PSN after another, far ahead", lambda i: ">so %d f=- n=0 at=1; " % (3000000 + i)), ("PSN after another, far behind", lambda i: ">so %d f=- n=0 at=1; " % (-3000000 + i)),
-          ("queue pair after another", lambda i: ">so 5 q=%d at=100; " % (0x700000 + i)))
+SWEEPS = (("PSN after another, far ahead", lambda i: ">so %d f=- n=0 at=1; " % (3000000 + i), (EVERYWHERE, "")),
+          ("PSN after another, far behind", lambda i: ">so %d f=- n=0 at=1; " % (-3000000 + i), (EVERYWHERE, "")),
+          ("queue pair after another", lambda i: ">so 5 q=%d at=100; " % (0x700000 + i), (COMPLETE, NOT_COMPLETE)))
 CASES += [case("one %s" % what, "SEC-02", ON + ">so 1; <ack 1 m=2; !" + "".join(one(i) for i in range(63)) + "{%s|}" % one(63).rstrip("; ") + "; >so 2 at=200000; <ack 2 m=3; >so 3; <ack 3 m=4",
-               COMPLETE, NOT_COMPLETE) for what, one in SWEEPS]
+               *where) for what, one, where in SWEEPS]
 CASES += [case("one R_Key after another", "SEC-02", ON + "".join(">wo %d q=%d rk=%d; %s<nak2 %d q=%d m=0; " % (i, 0x700100 + i, 0x100 + i, "!" if i == 15 else "", i, 0x700200 + i) for i in range(15)) +
                "{>wo 15 q=7340303 rk=4000|>wo 15 q=7340303 rk=256}; !<nak2 15 q=7340559 m=0", EVERYWHERE)]
 # One stale R_Key on queue pairs that are all open when the first of them is refused is no sweep.
