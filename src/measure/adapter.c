@@ -31,6 +31,8 @@ static const struct {
     [COUNTED_CE_RECEIVED] = {"np_ecn_marked_roce_packets", true, "marked between the tap and the adapter", BEHIND},
     [COUNTED_CNP_SENT] = {"np_cnp_sent", false, LACKS, NULL},
     [COUNTED_CNP_RECEIVED] = {"np_cnp_sent", true, LACKS, BEHIND},
+    [COUNTED_READ_SENT] = {"rdma_read", false, "READs that were retransmitted, or that the capture lacks", NULL},
+    [COUNTED_READ_RECEIVED] = {"rdma_read", true, "READs that were retransmitted, or that the capture lacks", BEHIND},
     [COUNTED_ACCESS_ERROR] = {"req_remote_access_errors", false, "as the responder, or at the completion", NULL},
     [COUNTED_INVALID_REQUEST] = {"req_remote_invalid_request", false, "as the responder, or at the completion", NULL},
     [COUNTED_RETRIES_EXCEEDED] = {NULL, false, "a peer did not answer to the last retry", NULL},

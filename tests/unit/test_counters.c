@@ -116,6 +116,8 @@ Test(counters, a_name_of_several_drivers_is_that_of_the_driver_that_knows_the_ot
                      "rx_read_requests: at least 5", "of mana");
     cr_expect_str_eq(added("", "rx_write_requests 7 rx_send_requests 3 requester_oos_nak 1", COUNTED_SEND_RECEIVED),
                      "rx_send_requests: at least 3", "of mana");
+    cr_expect_str_eq(added("rdma_read_wrs 4 retrans_pkts 3", "rdma_read_wrs 9 retrans_pkts 3", COUNTED_READ_SENT),
+                     "rdma_read_wrs: at least 5", "of efa");
     cr_expect_str_eq(added("", "rx_bytes 7 rdma_write_wr_err 1 retrans_pkts 3", COUNTED_BYTES_RECEIVED),
                      "rx_bytes: at least 7", "of efa");
     cr_expect_str_eq(added("", "rx_read_requests 5 packet_seq_err 0", COUNTED_READ_RECEIVED), "rx_read_requests: 5");
