@@ -5,6 +5,7 @@
 #include "src/explain/compare/taps.h"
 #include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
+#include "src/explain/security/security.h"
 #include "src/iwarp/iwarp.h"
 
 #include <stdlib.h>
@@ -220,6 +221,8 @@ static void on_request(struct explainer *x, const struct event *e)
     note_flow(x, t, e->p);
     if (UNLIKELY(e->why != BACK_NONE))
         t->requests.unanswered = t->requests.solicited && !is_answered(e->h, t->requests.solicited_psn);
+    if (UNLIKELY(x->tried.n_psns || e->as == SEEN_RESTART || e->as == SEEN_GAP || e->as == SEEN_OLD))
+        guesses_request(x, e);
     if (e->p->bth.ackreq || e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
         note_wanted(e, t);
     note_rate(&t->marks, e->p->frame->ts);
@@ -380,6 +383,12 @@ static void note_qp_reset(struct explainer *x, const struct event *e, struct flo
     t->hypotheses.not_received = t->hypotheses.open = t->hypotheses.cost = NO_INCIDENT;
 }
 
+static void on_refused(struct explainer *x, const struct event *e, const struct flow_notes *t)
+{
+    explain_refused(x, e, t);
+    guesses_refused(x, e, t);
+}
+
 static void on_response(struct explainer *x, const struct event *e)
 {
     struct flow_notes *t = e->h ? notes_of(x, e->flow) : NULL, *own = notes_of(x, e->own);
@@ -415,7 +424,7 @@ static void on_response(struct explainer *x, const struct event *e)
     if (response_type(e->p) == AETH_RNR)
         explain_rnr(x, e, t);
     else if (response_type(e->p) == AETH_NAK && aeth_value(e->p->aeth.syndrome) != NAK_PSN_SEQ)
-        explain_refused(x, e, t);
+        on_refused(x, e, t);
     else if (response_type(e->p) == AETH_NAK)
         explain_nak_obeyed(x, e, t);
 }
@@ -449,7 +458,8 @@ static void on_over(void *user, uint32_t flow, bool restart)
 {
     struct explainer *x = user;
 
-    (void)restart;
+    if (!restart)
+        guesses_forget(x, flow);
     notes_free(x->notes[flow], observer_room(x->observer));
     x->notes[flow] = NULL;
 }
@@ -506,6 +516,8 @@ static void on_event(void *user, const struct event *e)
     case EVENT_RESPONSE:
         if (UNLIKELY(e->unpaired))
             on_unpaired(x, e->p);
+        if (UNLIKELY(x->tried.n_psns))
+            guesses_response(x, e);
         if (e->flow != FLOW_NONE)
             on_response(x, e);
         else

@@ -4,6 +4,7 @@
 
 #include "dissect/mad/cm.h"
 #include "dissect/socket/smc.h"
+#include "src/conn/guesses.h"
 #include "src/conn/ud_gaps.h"
 #include "src/explain/explain.h"
 #include "src/explain/notes.h"
@@ -192,6 +193,12 @@ struct set_back {
     uint16_t file;
     ns_t by;
 };
+/* What somebody tries one after another, by the owner of two addresses (guesses.c). */
+struct tried {
+    struct psn_sweep psns[CONN_OWNERS];
+    struct refuser keys[CONN_OWNERS];
+    uint32_t n_psns; /* of these, used */
+};
 struct explainer {
     struct observer *observer;
     struct timeline *timeline;
@@ -236,6 +243,7 @@ struct explainer {
     struct unmatched unmatched[UNMATCHED];
     uint32_t n_unmatched;
     struct host_seen hosts[HOSTS_SEEN];
+    struct tried tried;
     struct quiet quiet[QUIET_TIMES]; /* the longest ones */
     struct congestion *congestion;   /* NULL: no pause frame and no mark was seen */
     ns_t closest;                    /* the shortest time between two packets of a message; 0: not known */

@@ -3,6 +3,7 @@
 #include "src/explain/compare/taps.h"
 #include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
+#include "src/explain/security/security.h"
 #include "src/transport/verbs.h"
 
 #include <stdlib.h>
@@ -291,6 +292,7 @@ void explain_end(struct explainer *x)
         timeline_share_pauses(x->timeline, explain_convert, x);
     }
     explain_unheard(x);
+    guesses_end(x);
     timeline_end(x->timeline);
     explain_streams_end(x);
     for (uint32_t i = 0; i < x->n; i++)

@@ -7,14 +7,6 @@
 
 #include <stdlib.h>
 
-#define SWEEP_MANY   64                /* so many PSNs or queue pair numbers ... */
-#define SWEEP_WITHIN NS_PER_S          /* ... in this time are a sweep */
-#define SWEEP_NEAR   0x20000           /* PSNs; requests and responses of a connection are no further apart */
-#define SWEEP_HOME   2                 /* so many packets show that the connection goes on where it was */
-#define PROBE_MOST   3                 /* packets to a queue pair that is only tried */
-#define PROBE_WAITS  (100 * NS_PER_MS) /* a responder answers within this time */
-#define REFUSED_IN   (60 * NS_PER_S)
-
 /* --- PSNs ------------------------------------------------------------------------------------- */
 
 static struct psn_sweep *sweep_of(struct judge *j, uint32_t flow)
@@ -22,29 +14,10 @@ static struct psn_sweep *sweep_of(struct judge *j, uint32_t flow)
     return &j->psn_sweep[j->flows[flow].owner];
 }
 
-static bool is_near(const struct psn_sweep *w, uint32_t psn)
-{
-    int32_t d = psn_diff(psn, w->home);
-
-    return d > -SWEEP_NEAR && d < SWEEP_NEAR;
-}
-
 static void end_sweep(struct judge *j, struct psn_sweep *w)
 {
     j->n_sweeps -= w->frame != 0;
     w->frame = 0;
-}
-
-static bool is_sweep(const struct psn_sweep *w)
-{
-    return w->tries >= SWEEP_MANY && w->home_packets >= SWEEP_HOME;
-}
-
-/* True if the connection certainly goes on where it was: it has sent a new request there, and the responder has
- * answered there. */
-static bool goes_on(const struct psn_sweep *w)
-{
-    return w->asked && w->answered;
 }
 
 /* `p`: the packet that proves it; NULL: the time is over. */
@@ -54,7 +27,7 @@ static void report_sweep(struct judge *j, const struct pkt *p, struct psn_sweep 
 
     f.frame = w->frame;
     f.cause = w->home_frame;
-    f.has = w->paired && goes_on(w) ? N_RSP | N_PAIRED : 0;
+    f.has = w->paired && psn_sweep_goes_on(w) ? N_RSP | N_PAIRED : 0;
     f.wrong = "somebody tries one PSN after another: {seen}, expected {expected}";
     f.expected = say(j, "PSNs near %u", w->start);
     f.seen = say(j, "%u PSNs far from it within %.3f ms", w->tries, (double)(w->last_ts - w->ts) / 1e6);
@@ -70,58 +43,24 @@ static void report_sweep(struct judge *j, const struct pkt *p, struct psn_sweep 
 /* Nothing more will tell whether it is a sweep. */
 static void settle_sweep(struct judge *j, struct psn_sweep *w)
 {
-    if (is_sweep(w))
+    if (psn_sweep_is_one(w))
         report_sweep(j, NULL, w);
     else
         end_sweep(j, w);
 }
 
-/* Begin to watch: the request is far from all that the connection has sent. */
-static void begin_sweep(struct judge *j, const struct judged *a, struct psn_sweep *w)
-{
-    int32_t d = psn_diff(a->p->bth.psn, a->h->next);
-
-    if (!a->h->have_next || a->h->service == SVC_UC || (d > -SWEEP_NEAR && d < SWEEP_NEAR))
-        return;
-    j->n_sweeps += w->frame == 0;
-    *w = (struct psn_sweep){.flow = a->flow,
-                            .frame = frame_u32(a->p),
-                            .start = a->h->next,
-                            .home = a->h->next,
-                            .last = a->p->bth.psn,
-                            .tries = 1,
-                            .ts = a->p->frame->ts,
-                            .last_ts = a->p->frame->ts,
-                            .paired = a->h->from_start};
-}
-
-/* A packet of the connection, where it was. */
-static void is_at_home(struct judge *j, const struct pkt *p, struct psn_sweep *w)
-{
-    w->home_packets++;
-    w->home_frame = frame_u32(p);
-    if (is_sweep(w) && goes_on(w))
-        report_sweep(j, p, w);
-}
-
 void judge_sweep_request(struct judge *j, const struct judged *a)
 {
     struct psn_sweep *w = sweep_of(j, a->flow);
-    uint32_t psn = a->p->bth.psn;
+    bool used;
 
-    if (w->frame && (w->flow != a->flow || a->p->frame->ts - w->ts > SWEEP_WITHIN))
+    if (psn_sweep_is_over(w, a->flow, a->p->frame->ts))
         settle_sweep(j, w);
-    if (!w->frame) {
-        begin_sweep(j, a, w);
-    } else if (is_near(w, psn)) {
-        w->asked |= psn_diff(psn, w->start) >= 0;
-        w->home = psn;
-        is_at_home(j, a->p, w);
-    } else if (psn != w->last) {
-        w->last = psn;
-        w->last_ts = a->p->frame->ts;
-        w->tries++;
-    }
+    used = w->frame != 0;
+    if (psn_sweep_request(w, a->h, a->flow, a->p))
+        report_sweep(j, a->p, w);
+    else
+        j->n_sweeps += !used && w->frame;
 }
 
 void judge_sweep_response(struct judge *j, const struct pkt *p, uint32_t flow)
@@ -130,14 +69,12 @@ void judge_sweep_response(struct judge *j, const struct pkt *p, uint32_t flow)
 
     if (!w || !w->frame || w->flow != flow)
         return;
-    if (p->frame->ts - w->ts > SWEEP_WITHIN) {
+    if (psn_sweep_is_over(w, flow, p->frame->ts))
         settle_sweep(j, w);
-    } else if (!is_near(w, p->bth.psn)) {
-        end_sweep(j, w); /* the responder is there, too: another connection has begun */
-    } else {
-        w->answered |= w->asked && psn_diff(p->bth.psn, w->start) >= 0;
-        is_at_home(j, p, w);
-    }
+    else if (psn_sweep_response(w, p))
+        report_sweep(j, p, w);
+    else
+        j->n_sweeps -= !w->frame;
 }
 
 void judge_sweep_end(struct judge *j, uint32_t flow, bool forget)
@@ -162,28 +99,13 @@ static ns_t connected_at(const struct judge *j, uint32_t flow)
     return first > req ? first : req;
 }
 
-/* A refusal ends its connection: whoever tries keys or addresses opens another one for the next. Queue pairs that were
- * open at the refusal before have the same stale key, or learn of theirs at the same time. */
 void judge_refused(struct judge *j, const struct judged *a)
 {
-    const struct flow *c = &j->flow[a->flow];
-    const struct sent *s = req_dir_sent(a->h, a->p->bth.psn);
-    uint64_t key = (load_le64(c->src.b + 8) ^ load_le64(c->dst.b + 8) << 1 ^ c->tap) * HASH_MULTIPLIER;
     struct refuser *r = &j->refuser[j->flows[a->flow].owner];
+    const struct sent *s = req_dir_sent(a->h, a->p->bth.psn);
     struct found f = found_of(RULE_SEC_02, FLOW_NONE);
 
-    if (aeth_value(a->p->aeth.syndrome) != NAK_REMOTE_ACCESS || !s || !s->reth)
-        return;
-    if (r->key != key || a->p->frame->ts - r->ts > REFUSED_IN)
-        *r = (struct refuser){.key = key, .ts = a->p->frame->ts, .frame = frame_u32(a->p)};
-    else if (connected_at(j, a->flow) <= r->last_ts)
-        return;
-    for (unsigned i = 0; i < r->n; i++)
-        if (r->reth[i] == s->reth || r->n == REFUSED_MANY)
-            return;
-    r->reth[r->n++] = s->reth;
-    r->last_ts = a->p->frame->ts;
-    if (r->n < REFUSED_MANY)
+    if (!refuser_refused(r, &j->flow[a->flow], s, a->p, connected_at(j, a->flow)))
         return;
     f.cause = r->frame;
     f.wrong = "somebody tries one R_Key or address after another: {seen}, expected {expected}";
@@ -194,30 +116,6 @@ void judge_refused(struct judge *j, const struct judged *a)
 }
 
 /* --- Queue pair numbers ------------------------------------------------------------------------ */
-
-/* A queue pair that got requests of one sender and answered none; or one that has answered. */
-struct probe {
-    uint32_t flow, frame;
-    ns_t ts;
-    bool answers; /* sorted behind those that do not */
-};
-
-static int by_pair(const struct flow *x, const struct flow *y)
-{
-    int d = x->tap != y->tap ? (x->tap < y->tap ? -1 : 1) : memcmp(&x->src, &y->src, sizeof x->src);
-
-    return d ? d : memcmp(&x->dst, &y->dst, sizeof x->dst);
-}
-
-static int by_pair_and_time(const void *x, const void *y, void *user)
-{
-    const struct flow *flow = user;
-    const struct probe *a = x, *b = y;
-    int d = by_pair(&flow[a->flow], &flow[b->flow]);
-
-    d = d ? d : a->answers - b->answers;
-    return d ? d : (a->ts > b->ts) - (a->ts < b->ts);
-}
 
 /* True if nothing but a few requests of this flow was seen, long before the end, and nothing is known of its queue
  * pair. */
@@ -231,59 +129,38 @@ static bool is_probe(const struct judge *j, uint32_t i)
            stamps_go_on(&j->stamps, c->tap, f->dir->last_ts, PROBE_WAITS + 1);
 }
 
-/* The first SWEEP_MANY of `n` probes of one sender that came within SWEEP_WITHIN. */
-static void find_sweep(struct judge *j, const struct probe *p, uint32_t n)
+static void report_qpns(void *user, const struct qpn_probe *p, uint32_t silent)
 {
+    struct judge *j = user;
     struct found f = found_of(RULE_SEC_02, FLOW_NONE);
-    uint32_t i = 0;
 
-    while (i + SWEEP_MANY <= n && p[i + SWEEP_MANY - 1].ts - p[i].ts > SWEEP_WITHIN)
-        i++;
-    if (i + SWEEP_MANY > n)
-        return;
     j->file = (uint16_t)(j->flow[p->flow].tap >> 16);
     f.needs = N_COMPLETE;
     f.has = N_RSP;
-    f.frame = p[i].frame;
-    f.cause = p[i + SWEEP_MANY - 1].frame;
+    f.frame = p->frame;
+    f.cause = p[SWEEP_MANY - 1].frame;
     f.wrong = "somebody tries one queue pair number after another: {seen}, expected {expected}";
     f.expected = "requests to queue pairs that there are";
-    f.seen = say(j, "%u queue pairs without an answer, %u of them within %.3f ms", n, SWEEP_MANY,
-                 (double)(p[i + SWEEP_MANY - 1].ts - p[i].ts) / 1e6);
+    f.seen = say(j, "%u queue pairs without an answer, %u of them within %.3f ms", silent, SWEEP_MANY,
+                 (double)(p[SWEEP_MANY - 1].ts - p->ts) / 1e6);
     f.text = "The responder answers the same sender on another connection, and none of these requests.";
     judge_found(j, NULL, f);
-}
-
-/* Among `n` queue pairs of one sender, sorted: if the responder answers it on some, do the others get a sweep? */
-static void look_at_pair(struct judge *j, const struct probe *p, uint32_t n)
-{
-    uint32_t silent = 0;
-
-    while (silent < n && !p[silent].answers)
-        silent++;
-    if (silent < n && silent >= SWEEP_MANY)
-        find_sweep(j, p, silent);
 }
 
 void judge_qpn_sweeps(struct judge *j)
 {
     struct conn_counts c = conn_counts(j->conns);
-    struct probe *p = judge_wants(j, RULE_SEC_02) && c.flows >= SWEEP_MANY ? malloc(c.flows * sizeof *p) : NULL;
+    struct qpn_probe *p = judge_wants(j, RULE_SEC_02) && c.flows >= SWEEP_MANY ? malloc(c.flows * sizeof *p) : NULL;
     uint32_t n = 0;
 
     for (uint32_t i = 0; p && i < c.flows; i++) {
         const struct req_dir *h = j->flows[i].dir;
         bool answers = h && h->rsp_packets;
         if (answers || is_probe(j, i))
-            p[n++] = (struct probe){i, h->first_frame, h->first_ts, answers};
+            p[n++] = (struct qpn_probe){i, h->first_frame, h->first_ts, answers};
     }
-    if (n)
-        qsort_r(p, n, sizeof *p, by_pair_and_time, j->flow);
-    for (uint32_t i = 0, k; i < n; i = k) {
-        for (k = i + 1; k < n && by_pair(&j->flow[p[k].flow], &j->flow[p[i].flow]) == 0; k++)
-            continue;
-        look_at_pair(j, p + i, k - i);
-    }
+    if (p)
+        qpn_sweeps(p, n, j->flow, report_qpns, j);
     free(p);
 }
 

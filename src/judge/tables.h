@@ -4,6 +4,7 @@
 
 #include "src/cc/spacing.h"
 #include "src/conn/conn.h"
+#include "src/conn/guesses.h"
 #include "src/judge/judge.h"
 #include "src/taps/step.h"
 #include "src/transport/cm.h"
@@ -237,32 +238,9 @@ struct bad_icrc {
 
 /* --- Security (security.c) ---------------------------------------------------------------------- */
 
-/* A connection to which requests come that are far from its PSNs. */
-struct psn_sweep {
-    uint32_t flow;  /* of its requests */
-    uint32_t frame; /* the first such request; 0: unused */
-    uint32_t start; /* the PSN at which the connection was before */
-    uint32_t home;  /* ... and is now */
-    uint32_t last;  /* the latest PSN far from there */
-    uint32_t tries, home_packets;
-    uint32_t home_frame; /* the latest of home_packets */
-    ns_t ts, last_ts;    /* of `frame`, and of `last` */
-    bool paired;         /* before, it was certain which responses are those to its requests */
-    bool asked;          /* a new request has come where the connection is; */
-    bool answered;       /* ... it, or a later one, was answered */
-};
-#define PSN_SWEEPS CONN_OWNERS /* by the owner of its addresses */
-
-/* A requester whose R_Keys or addresses were refused by one host. */
-#define REFUSED_MANY 16 /* so many different ones are a sweep */
-struct refuser {
-    uint64_t key;   /* of the two hosts and the tap; 0: unused */
-    uint32_t frame; /* the first NAK */
-    uint32_t n;
-    ns_t ts, last_ts;            /* of the first and the latest NAK that counts */
-    uint32_t reth[REFUSED_MANY]; /* request_reth() of the requests refused */
-};
-#define REFUSERS CONN_OWNERS /* by the owner of the two addresses */
+/* Tables by the owner of two addresses. */
+#define PSN_SWEEPS CONN_OWNERS
+#define REFUSERS   CONN_OWNERS
 
 /* A value that a host has chosen. */
 enum chosen { CHOSE_RKEY, CHOSE_QPN, CHOSE_PSN };

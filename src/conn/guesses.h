@@ -1,0 +1,79 @@
+/* layer 2b (conn): what somebody tries one after another, to hit what fits: PSNs, R_Keys and addresses, queue pair
+ * numbers. */
+#ifndef RDMATRACE_CONN_GUESSES_H
+#define RDMATRACE_CONN_GUESSES_H
+
+#include "src/conn/conn.h"
+#include "src/conn/requests.h"
+
+#define SWEEP_MANY 64 /* so many PSNs or queue pair numbers within a second are a sweep */
+
+/* --- PSNs ------------------------------------------------------------------------------------- */
+
+/* A connection to which requests come that are far from its PSNs. */
+struct psn_sweep {
+    uint32_t flow;  /* of its requests */
+    uint32_t frame; /* the first such request; 0: unused */
+    uint32_t start; /* the PSN at which the connection was before */
+    uint32_t home;  /* ... and is now */
+    uint32_t last;  /* the latest PSN far from there */
+    uint32_t tries, home_packets;
+    uint32_t home_frame; /* the latest of home_packets */
+    ns_t ts, last_ts;    /* of `frame`, and of `last` */
+    bool paired;         /* before, it was certain which responses are those to its requests */
+    bool asked;          /* a new request has come where the connection is; */
+    bool answered;       /* ... it, or a later one, was answered */
+};
+
+/* True if nothing more will tell whether it is a sweep: a packet of `flow` comes at `ts`. */
+bool psn_sweep_is_over(const struct psn_sweep *w, uint32_t flow, ns_t ts);
+/* So many PSNs were tried, and packets of the connection came where it was. */
+bool psn_sweep_is_one(const struct psn_sweep *w);
+/* The connection certainly goes on where it was: it has sent a new request there, and the responder has answered. */
+static inline bool psn_sweep_goes_on(const struct psn_sweep *w)
+{
+    return w->asked && w->answered;
+}
+/* A request of `flow`, before `h` takes it, whose PSN is not the next one or while `w` is used. True if it is a sweep,
+ * and the connection goes on. */
+bool psn_sweep_request(struct psn_sweep *w, const struct req_dir *h, uint32_t flow, const struct pkt *p);
+/* A response to the requests of w->flow. An unused `w` afterwards: another connection has begun. */
+bool psn_sweep_response(struct psn_sweep *w, const struct pkt *p);
+
+/* --- R_Keys and addresses --------------------------------------------------------------------- */
+
+#define REFUSED_MANY 16 /* so many different ones are a sweep */
+
+/* A requester whose R_Keys or addresses were refused by one host. */
+struct refuser {
+    uint64_t key;   /* of the two hosts and the tap; 0: unused */
+    uint32_t frame; /* the first NAK */
+    uint32_t n;
+    ns_t ts, last_ts;            /* of the first and the latest NAK that counts */
+    uint32_t reth[REFUSED_MANY]; /* request_reth() of the requests refused */
+};
+
+/* The NAK Remote Access Error `p` to request `s` of flow `c`, whose connection began at `connected`: true if it is the
+ * one that shows a sweep. A refusal ends its connection: whoever tries keys or addresses opens another one for the
+ * next. Queue pairs that were open at the refusal before have the same stale key, or learn of theirs at the same time.
+ */
+bool refuser_refused(struct refuser *r, const struct flow *c, const struct sent *s, const struct pkt *p,
+                     ns_t connected);
+
+/* --- Queue pair numbers ----------------------------------------------------------------------- */
+
+#define PROBE_MOST  3                 /* packets to a queue pair that is only tried */
+#define PROBE_WAITS (100 * NS_PER_MS) /* a responder answers within this time */
+
+/* A queue pair that got requests of one sender and answered none; or one that has answered. */
+struct qpn_probe {
+    uint32_t flow, frame;
+    ns_t ts;
+    bool answers; /* sorted behind those that do not */
+};
+/* Of `n` queue pairs, which are sorted: `silent` of one sender did not answer, SWEEP_MANY from `first` on came within a
+ * second, and others of the same two hosts did answer. */
+typedef void qpn_sweep_found(void *user, const struct qpn_probe *first, uint32_t silent);
+void qpn_sweeps(struct qpn_probe *p, uint32_t n, const struct flow *flow, qpn_sweep_found *found, void *user);
+
+#endif
