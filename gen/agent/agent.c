@@ -39,6 +39,7 @@ void agent_end(struct agent *a)
     objects_end(&a->objects, a->rnic);
     buf_free(&a->out);
     buf_free(&a->reply);
+    buf_free(&a->counters);
     buf_free(&a->batch.lines);
 }
 

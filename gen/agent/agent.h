@@ -37,6 +37,7 @@ struct agent {
     const uint8_t *bulk; /* bytes behind the answer, which live until the next command */
     size_t n_bulk;
     struct prng random;
+    struct buf counters; /* " NAME=VALUE" of each, as `counters` said them last */
     struct {
         unsigned left; /* lines that the batch still lacks; 0: no batch */
         char id[REQUEST_ID + 1];

@@ -205,6 +205,30 @@ static int cmd_option(struct agent *a, struct request *r)
     return a->rnic->ops->cm_option(a->rnic, id, (uint32_t)option, value);
 }
 
+static int cmd_local_ece(struct agent *a, struct request *r)
+{
+    struct rnic_ece to;
+    void *id;
+
+    if (!id_of(a, r, &id) || !request_ece(r, &to))
+        return -EINVAL;
+    return a->rnic->ops->cm_ece_set ? a->rnic->ops->cm_ece_set(a->rnic, id, &to) : -ENOSYS;
+}
+
+static int cmd_remote_ece(struct agent *a, struct request *r)
+{
+    struct rnic_ece is;
+    void *id;
+    int e;
+
+    if (!id_of(a, r, &id))
+        return -EINVAL;
+    e = a->rnic->ops->cm_ece ? a->rnic->ops->cm_ece(a->rnic, id, &is) : -ENOSYS;
+    if (e == 0)
+        reply_ece(a, &is);
+    return e;
+}
+
 static int cmd_modify(struct agent *a, struct request *r)
 {
     uint64_t state = 0;
@@ -234,6 +258,9 @@ const struct agent_command agent_cm[] = {
     {"cm reject", "id=ID [private=HEX]", "send a REJ", cmd_reject, AGENT_DEVICE},
     {"cm establish", "id=ID", "send the RTU of a queue pair brought to RTS by `cm modify`", cmd_establish,
      AGENT_DEVICE},
+    {"cm local_ece", "id=ID [vendor_id=N] [options=N] [comp_mask=N]", "the ECE that its REQ or REP announces",
+     cmd_local_ece, AGENT_DEVICE},
+    {"cm remote_ece", "id=ID", "the ECE that its peer announced", cmd_remote_ece, AGENT_DEVICE},
     {"cm modify", "id=ID qp=QP state=INIT|RTR|RTS", "modify a queue pair as the connection says", cmd_modify,
      AGENT_DEVICE},
     {"cm disconnect", "id=ID", "send a DREQ", cmd_disconnect, AGENT_DEVICE},

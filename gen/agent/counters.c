@@ -6,6 +6,7 @@
 #include <linux/ethtool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define ETHTOOL_COUNTERS 4096 /* most counters of an interface */
 
@@ -80,21 +81,84 @@ static void say_interface(struct buf *out, const char *iface)
 
 /* --- Commands --------------------------------------------------------------------------------- */
 
+/* " NAME=VALUE" of each counter. */
+static void say_all(struct agent *a, struct buf *out)
+{
+    if (a->rnic->ops->counters) {
+        a->rnic->ops->counters(a->rnic, out);
+        return;
+    }
+    say_rdma(out, a->rnic->ops->device(a->rnic));
+    each_interface(a->rnic, say_interface, out);
+}
+
+/* Behind the counter " NAME=VALUE" at `p`; the names of irdma have spaces. */
+static const char *next_counter(const char *p)
+{
+    p += strcspn(p, "=");
+    return p + strcspn(p, " ");
+}
+
+static unsigned long long value_of(const char *p)
+{
+    return strtoull(p + strcspn(p, "=") + 1, NULL, 10);
+}
+
+/* Whether both are of one name. */
+static bool is_same(const char *p, const char *q)
+{
+    size_t n = strcspn(p, "=");
+
+    return *p && strcspn(q, "=") == n && memcmp(p, q, n) == 0;
+}
+
+/* " NAME=VALUE" of those that have changed from `before` to `now`, by how much. A counter that is less than it was
+ * has wrapped or was reset: it is said as it is. Counters are in the same order but for those of devices that came and
+ * went. */
+static void say_changes(struct buf *out, const char *before, const char *now)
+{
+    const char *expected = before;
+
+    for (; *now; now = next_counter(now)) {
+        const char *was = is_same(now, expected) ? expected : before;
+        unsigned long long v = value_of(now), old;
+        while (*was && !is_same(now, was))
+            was = next_counter(was);
+        old = *was ? value_of(was) : 0;
+        expected = next_counter(was);
+        if (*was && v == old)
+            continue;
+        buf_mem(out, now, strcspn(now, "=") + 1);
+        buf_printf(out, "%llu", v >= old ? v - old : v);
+    }
+}
+
 static int cmd_counters(struct agent *a, struct request *r)
 {
     (void)r;
     buf_printf(&a->reply, " t=%lld", (long long)agent_time(a));
-    if (a->rnic->ops->counters) {
-        a->rnic->ops->counters(a->rnic, &a->reply);
-        return 0;
-    }
-    say_rdma(&a->reply, a->rnic->ops->device(a->rnic));
-    each_interface(a->rnic, say_interface, &a->reply);
+    a->counters.len = 0;
+    say_all(a, &a->counters);
+    buf_mem(&a->reply, buf_str(&a->counters), a->counters.len);
+    return 0;
+}
+
+static int cmd_diff(struct agent *a, struct request *r)
+{
+    struct buf now = {0};
+
+    (void)r;
+    buf_printf(&a->reply, " t=%lld", (long long)agent_time(a));
+    say_all(a, &now);
+    say_changes(&a->reply, buf_str(&a->counters), buf_str(&now));
+    buf_free(&now);
     return 0;
 }
 
 const struct agent_command agent_counters[] = {
     {"counters", "", "the counters of the device's ports (rdma.NAME) and of their network interfaces (IFACE.NAME)",
      cmd_counters, AGENT_DEVICE},
+    {"counters diff", "", "those that have changed since `counters` was said last, by how much", cmd_diff,
+     AGENT_DEVICE},
     {NULL, NULL, NULL, NULL, 0},
 };

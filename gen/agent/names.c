@@ -108,3 +108,16 @@ bool request_has_av(const struct request *r, const char *prefix)
             return true;
     return request_arg(r, key_of(prefix, "dgid", key)) != NULL;
 }
+
+void reply_ece(struct agent *a, const struct rnic_ece *e)
+{
+    buf_printf(&a->reply, " vendor_id=0x%x options=0x%x comp_mask=0x%x", e->vendor_id, e->options, e->comp_mask);
+}
+
+bool request_ece(struct request *r, struct rnic_ece *e)
+{
+    *e = (struct rnic_ece){0};
+    return request_u32(r, "vendor_id", 0, UINT32_MAX, &e->vendor_id) &&
+           request_u32(r, "options", 0, UINT32_MAX, &e->options) &&
+           request_u32(r, "comp_mask", 0, UINT32_MAX, &e->comp_mask);
+}

@@ -17,5 +17,8 @@ extern const struct line_name access_names[], placement_names[], state_names[], 
 bool request_av(struct request *r, const char *prefix, struct rnic_av *av);
 /* Whether any of them is given. */
 bool request_has_av(const struct request *r, const char *prefix);
+/* vendor_id=, options= and comp_mask= of ECE, 0 where they are not given; in a reply. */
+bool request_ece(struct request *r, struct rnic_ece *e);
+void reply_ece(struct agent *a, const struct rnic_ece *e);
 
 #endif

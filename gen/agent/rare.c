@@ -141,18 +141,16 @@ static int cmd_ece(struct agent *a, struct request *r)
         return -ENOSYS;
     e = a->rnic->ops->ece_query(a->rnic, o->impl, &is);
     if (e == 0)
-        buf_printf(&a->reply, " vendor_id=0x%x options=0x%x comp_mask=0x%x", is.vendor_id, is.options, is.comp_mask);
+        reply_ece(a, &is);
     return e;
 }
 
 static int cmd_ece_set(struct agent *a, struct request *r)
 {
-    struct rnic_ece to = {0};
+    struct rnic_ece to;
     struct object *o;
 
-    if (!agent_object(a, r, "qp", OBJECT_QP, &o) || !request_u32(r, "vendor_id", 0, UINT32_MAX, &to.vendor_id) ||
-        !request_u32(r, "options", 0, UINT32_MAX, &to.options) ||
-        !request_u32(r, "comp_mask", 0, UINT32_MAX, &to.comp_mask))
+    if (!agent_object(a, r, "qp", OBJECT_QP, &o) || !request_ece(r, &to))
         return -EINVAL;
     return a->rnic->ops->ece_set ? a->rnic->ops->ece_set(a->rnic, o->impl, &to) : -ENOSYS;
 }

@@ -4,8 +4,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
-#define ACCESS "local_write,remote_write,remote_read,remote_atomic,mw_bind"
+#define WEIGHT_MAX 1000 /* of weights= */
+#define ACCESS     "local_write,remote_write,remote_read,remote_atomic,mw_bind"
 
 /* What it does, and how often: `$KIND` is an object of that kind, `#` the number of a queue pair, `~` the key and
  * address of a region, `^` the path that the client gave, `{a|b}` one of several. Without such an object it does
@@ -47,6 +49,7 @@ struct walk {
     struct agent *agent;
     const char *path; /* arguments of an address vector */
     struct prng random;
+    unsigned factor[ARRAY_LEN(actions)]; /* of the weight of each action */
     struct buf line;
     uint64_t done, failed;
 };
@@ -142,13 +145,51 @@ static const struct action *draw(struct walk *w)
     unsigned sum = 0, n;
 
     for (unsigned i = 0; i < ARRAY_LEN(actions); i++)
-        sum += actions[i].weight;
+        sum += actions[i].weight * w->factor[i];
     n = prng_below(&w->random, sum);
     for (unsigned i = 0;; i++) {
-        if (n < actions[i].weight)
+        unsigned weight = actions[i].weight * w->factor[i];
+        if (n < weight)
             return &actions[i];
-        n -= actions[i].weight;
+        n -= weight;
     }
+}
+
+/* Multiply the weights of the actions whose line begins with the word `verb`; false: there is none. */
+static bool weigh(struct walk *w, const char *verb, size_t len, unsigned factor)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < ARRAY_LEN(actions); i++) {
+        if (strcspn(actions[i].line, " ") != len || memcmp(actions[i].line, verb, len) != 0)
+            continue;
+        w->factor[i] = factor;
+        any = true;
+    }
+    return any;
+}
+
+/* weights=VERB:N,...: so many times as often as else; 0: never. */
+static bool take_weights(struct walk *w, struct request *r)
+{
+    const struct token *t = request_arg(r, "weights");
+    const char *p = t ? t->p : "", *end = t ? t->p + t->len : p;
+    unsigned sum = 0;
+
+    for (unsigned i = 0; i < ARRAY_LEN(actions); i++)
+        w->factor[i] = 1;
+    while (p < end) {
+        size_t n = strcspn(p, ":, "), digits = p[n] == ':' ? strspn(p + n + 1, "0123456789") : 0;
+        unsigned factor = digits && digits < 5 ? (unsigned)strtoul(p + n + 1, NULL, 10) : WEIGHT_MAX + 1;
+        const char *next = p + n + 1 + digits;
+        if (factor > WEIGHT_MAX || (next < end && *next != ',') || !weigh(w, p, n, factor))
+            return request_wrong(r, "weights=: expected VERB:N,... such as post:5,destroy:0, with N of 0 to %d",
+                                 WEIGHT_MAX);
+        p = next + (next < end);
+    }
+    for (unsigned i = 0; i < ARRAY_LEN(actions); i++)
+        sum += actions[i].weight * w->factor[i];
+    return sum || request_wrong(r, "weights=: nothing is left to do");
 }
 
 /* False: the client has gone. */
@@ -181,18 +222,20 @@ static int cmd_walk(struct agent *a, struct request *r)
 {
     char path[200] = "";
     struct walk w = {.agent = a, .path = path};
-    uint64_t seed = 1, steps = 0;
+    uint64_t seed = 1, steps = 0, seconds = 0;
+    ns_t start = agent_time(a);
     const struct token *dgid = request_arg(r, "dgid");
     uint32_t index = 0;
     uint8_t gid[16];
     bool log = false, here = true;
 
     if (!request_u64(r, "seed", 0, UINT64_MAX, &seed) || !request_u64(r, "steps", 1, 100000000, &steps) ||
-        !request_bool(r, "log", &log) || !request_gid(r, "dgid", gid) || !request_u32(r, "sgid_index", 0, 255, &index))
+        !request_u64(r, "seconds", 1, 86400, &seconds) || !take_weights(&w, r) || !request_bool(r, "log", &log) ||
+        !request_gid(r, "dgid", gid) || !request_u32(r, "sgid_index", 0, 255, &index))
         return -EINVAL;
     snprintf(path, sizeof path, "dgid=%.*s sgid_index=%u", (int)dgid->len, dgid->p, index);
     prng_seed(&w.random, seed);
-    for (uint64_t i = 1; i <= steps && here; i++)
+    for (uint64_t i = 1; i <= steps && here && (!seconds || agent_time(a) - start < (ns_t)seconds * NS_PER_S); i++)
         here = step(&w, i, log);
     buf_free(&w.line);
     buf_printf(&a->reply, " done=%llu failed=%llu", (unsigned long long)w.done, (unsigned long long)w.failed);
@@ -200,7 +243,7 @@ static int cmd_walk(struct agent *a, struct request *r)
 }
 
 const struct agent_command agent_walk[] = {
-    {"walk", "steps=N dgid=GID [sgid_index=N] [seed=N] [log=0|1]",
+    {"walk", "steps=N dgid=GID [sgid_index=N] [seed=N] [seconds=N] [weights=VERB:N,...] [log=0|1]",
      "so many commands drawn by chance, on what the client has and on what they make", cmd_walk, AGENT_DEVICE},
     {NULL, NULL, NULL, NULL, 0},
 };

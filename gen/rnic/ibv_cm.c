@@ -162,6 +162,24 @@ int ibv_be_cm_option(struct rnic *r, void *id, uint32_t option, uint32_t value)
                                           is_byte ? sizeof byte : sizeof number));
 }
 
+int ibv_be_cm_ece_set(struct rnic *r, void *id, const struct rnic_ece *ece)
+{
+    struct ibv_ece e = {.vendor_id = ece->vendor_id, .options = ece->options, .comp_mask = ece->comp_mask};
+
+    (void)r;
+    return ibv.rdma_set_local_ece ? ibv_result(ibv.rdma_set_local_ece(id, &e)) : -ENOSYS;
+}
+
+int ibv_be_cm_ece(struct rnic *r, void *id, struct rnic_ece *ece)
+{
+    struct ibv_ece e = {0};
+    int result = ibv.rdma_get_remote_ece ? ibv_result(ibv.rdma_get_remote_ece(id, &e)) : -ENOSYS;
+
+    (void)r;
+    *ece = (struct rnic_ece){.vendor_id = e.vendor_id, .options = e.options, .comp_mask = e.comp_mask};
+    return result;
+}
+
 int ibv_be_cm_modify(struct rnic *r, void *id, void *qp, uint32_t state)
 {
     struct ibv_qp_attr a = {.qp_state = (enum ibv_qp_state)state};

@@ -17,6 +17,7 @@ struct symbol {
 static const struct symbol verbs[] = {IBV_FUNCTIONS(IBV_SYMBOL)};
 static const struct symbol later[] = {IBV_LATER_FUNCTIONS(IBV_SYMBOL)};
 static const struct symbol rdmacm[] = {RDMACM_FUNCTIONS(IBV_SYMBOL)};
+static const struct symbol rdmacm_later[] = {RDMACM_LATER_FUNCTIONS(IBV_SYMBOL)};
 
 /* `needed`: the library is too old if it lacks one of them. */
 static int load(const char *library, const char *package, const struct symbol *s, size_t n, bool needed,
@@ -45,7 +46,9 @@ int ibv_lib_load(char why[RNIC_WHY])
 
     if (e == 0)
         e = load("libibverbs.so.1", "libibverbs1", later, ARRAY_LEN(later), false, why);
-    return e < 0 ? e : load("librdmacm.so.1", "librdmacm1", rdmacm, ARRAY_LEN(rdmacm), true, why);
+    if (e == 0)
+        e = load("librdmacm.so.1", "librdmacm1", rdmacm, ARRAY_LEN(rdmacm), true, why);
+    return e < 0 ? e : load("librdmacm.so.1", "librdmacm1", rdmacm_later, ARRAY_LEN(rdmacm_later), false, why);
 }
 
 int ibv_result(int e)

@@ -49,6 +49,9 @@
     X(ibv_query_ece)                                                                                                   \
     X(ibv_set_ece)                                                                                                     \
     X(ibv_reg_dmabuf_mr)
+#define RDMACM_LATER_FUNCTIONS(X)                                                                                      \
+    X(rdma_set_local_ece)                                                                                              \
+    X(rdma_get_remote_ece)
 #define RDMACM_FUNCTIONS(X)                                                                                            \
     X(rdma_create_event_channel)                                                                                       \
     X(rdma_destroy_event_channel)                                                                                      \
@@ -76,6 +79,7 @@ struct ibv_lib {
     IBV_FUNCTIONS(IBV_MEMBER)
     IBV_LATER_FUNCTIONS(IBV_MEMBER)
     RDMACM_FUNCTIONS(IBV_MEMBER)
+    RDMACM_LATER_FUNCTIONS(IBV_MEMBER)
 };
 #undef IBV_MEMBER
 
@@ -157,6 +161,8 @@ int ibv_be_cm_disconnect(struct rnic *r, void *id);
 int ibv_be_cm_join(struct rnic *r, void *id, const uint8_t addr[16]);
 int ibv_be_cm_leave(struct rnic *r, void *id, const uint8_t addr[16]);
 int ibv_be_cm_option(struct rnic *r, void *id, uint32_t option, uint32_t value);
+int ibv_be_cm_ece_set(struct rnic *r, void *id, const struct rnic_ece *ece);
+int ibv_be_cm_ece(struct rnic *r, void *id, struct rnic_ece *ece);
 int ibv_be_cm_modify(struct rnic *r, void *id, void *qp, uint32_t state);
 int ibv_be_cm_event(struct ibv_rnic *r, struct rnic_event *e);
 

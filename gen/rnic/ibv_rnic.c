@@ -354,6 +354,8 @@ static const struct rnic_ops ops = {
     .cm_join = ibv_be_cm_join,
     .cm_leave = ibv_be_cm_leave,
     .cm_option = ibv_be_cm_option,
+    .cm_ece_set = ibv_be_cm_ece_set,
+    .cm_ece = ibv_be_cm_ece,
     .cm_modify = ibv_be_cm_modify,
 };
 

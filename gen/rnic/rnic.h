@@ -270,6 +270,9 @@ struct rnic_ops {
     int (*cm_join)(struct rnic *r, void *id, const uint8_t addr[16]);
     int (*cm_leave)(struct rnic *r, void *id, const uint8_t addr[16]);
     int (*cm_option)(struct rnic *r, void *id, uint32_t option, uint32_t value);
+    /* ECE that the REQ or REP of an id is to announce, and what its peer announced; NULL: there is no such thing. */
+    int (*cm_ece_set)(struct rnic *r, void *id, const struct rnic_ece *ece);
+    int (*cm_ece)(struct rnic *r, void *id, struct rnic_ece *ece);
     /* Modify `qp` to `state` with what the connection says (rdma_init_qp_attr()). */
     int (*cm_modify)(struct rnic *r, void *id, void *qp, uint32_t state);
 };

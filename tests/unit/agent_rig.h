@@ -25,7 +25,8 @@ struct noted {
     struct rnic_flow flow;    /* the last rule */
     struct sge advised;       /* the last piece */
     struct rnic_ece ece;
-    struct rnic_wc wc; /* a completion that is there, if n_wc */
+    const char *counters; /* of `counters`, or NULL */
+    struct rnic_wc wc;    /* a completion that is there, if n_wc */
     unsigned n_wc;
     unsigned requests; /* CONNECT_REQUESTs that have not been told */
 };
@@ -97,6 +98,10 @@ NOTED_GONE(noted_dm_free, 'd')
 NOTED_GONE(noted_flow_destroy, 'f')
 NOTED_GONE(noted_cm_destroy, 'i')
 
+static void noted_counters(struct rnic *r, struct buf *out)
+{
+    buf_puts(out, noted_of(r)->counters ? noted_of(r)->counters : "");
+}
 static int noted_channel_fd(struct rnic *r, void *channel)
 {
     (void)r;
@@ -438,6 +443,9 @@ static const struct rnic_ops noted_ops = {
     .cm_join = noted_cm_group,
     .cm_leave = noted_cm_group,
     .cm_option = noted_cm_option,
+    .counters = noted_counters,
+    .cm_ece = noted_ece_query,
+    .cm_ece_set = noted_ece_set,
     .cm_modify = noted_cm_modify,
 };
 

@@ -437,6 +437,68 @@ Test(agent, a_walk_is_drawn_by_its_seed)
     }
 }
 
+Test(agent, a_walk_does_more_of_what_has_more_weight_and_ends_in_time)
+{
+    unsigned posts[2] = {0};
+
+    for (unsigned i = 0; i < 2; i++) {
+        begin();
+        agent.driver.pause = noted_patience;
+        SAYS("1 dev open", "1 ok ");
+        ask(i ? "1 walk steps=3000 dgid=10.0.0.1 log=1 weights=post:3,destroy:0"
+              : "1 walk steps=3000 dgid=10.0.0.1 log=1");
+        for (const char *p = buf_str(&agent.out); (p = strstr(p, " post ")) != NULL; p++)
+            posts[i]++;
+        cr_expect_eq(strstr(buf_str(&agent.out), " destroy ") == NULL, i == 1);
+        end();
+    }
+    cr_expect_gt(posts[1], posts[0] + posts[0] / 2, "%u, %u", posts[0], posts[1]);
+    begin();
+    agent.driver.pause = noted_patience;
+    SAYS("1 dev open", "1 ok ");
+    SAYS("1 walk steps=5 dgid=10.0.0.1 weights=post", "1 err EINVAL weights=: expected VERB:N,... ");
+    SAYS("1 walk steps=5 dgid=10.0.0.1 weights=post:1001", "1 err EINVAL weights=: ");
+    SAYS("1 walk steps=5 dgid=10.0.0.1 weights=post:1;pd:1", "1 err EINVAL weights=: ");
+    SAYS("1 walk steps=5 dgid=10.0.0.1 weights=fly:1", "1 err EINVAL weights=: ");
+    SAYS("1 walk steps=5 dgid=10.0.0.1 weights=pd:0,mem:0,cq:0,mr:0,mw:0,srq:0,ah:0,qp:0,post:0,poll:0,destroy:0",
+         "1 err EINVAL weights=: nothing is left to do");
+    SAYS("1 walk steps=5 dgid=10.0.0.1 seconds=0", "1 err EINVAL ");
+    SAYS("1 walk steps=100000000 dgid=10.0.0.1 seconds=1 weights=poll:0,post:0", "1 ok done=");
+    end();
+}
+
+/* --- Counters --------------------------------------------------------------------------------- */
+
+Test(agent, counters_are_told_as_they_are_or_as_they_changed)
+{
+    begin();
+    SAYS("1 dev open", "1 ok ");
+    device.counters = " rdma.RNR sent=5 rdma.sent_pkts=100 eth0.rx=7 eth0.tx=9";
+    SAYS("1 counters diff", "1 ok t=");
+    cr_expect(strstr(buf_str(&agent.out), " rdma.RNR sent=5 rdma.sent_pkts=100 eth0.rx=7 eth0.tx=9\n"), "none before");
+    SAYS("1 counters", "1 ok t=");
+    cr_expect(strstr(buf_str(&agent.out), device.counters));
+    SAYS("1 counters diff", "1 ok t=");
+    cr_expect_null(strchr(strstr(buf_str(&agent.out), " t=") + 1, ' '), "no change: %s", buf_str(&agent.out));
+    device.counters = " rdma.RNR sent=6 rdma.sent_pkts=100 eth1.rx=1 eth0.rx=3 eth0.tx=19";
+    SAYS("1 counters diff", "1 ok t=");
+    cr_expect(strstr(buf_str(&agent.out), " rdma.RNR sent=1 eth1.rx=1 eth0.rx=3 eth0.tx=10\n"), "%s",
+              buf_str(&agent.out));
+    end();
+}
+
+Test(agent, ece_of_a_connection_is_set_and_told)
+{
+    set_up();
+    SAYS("1 cm create", "1 ok id=id6\n");
+    SAYS("1 cm local_ece id=id6 vendor_id=0x2c9 options=3 comp_mask=1", "1 ok\n");
+    SAYS("1 cm remote_ece id=id6", "1 ok vendor_id=0x2c9 options=0x3 comp_mask=0x1\n");
+    SAYS("1 cm local_ece id=id6 options=x", "1 err EINVAL");
+    SAYS("1 cm remote_ece id=id7", "1 err EINVAL");
+    agent_end(&agent);
+    buf_free(&device.order);
+}
+
 /* --- Memory ----------------------------------------------------------------------------------- */
 
 /* The check value of CRC-32C (RFC 3720, B.4: 32 bytes of zeros); "abc" of FIPS 180-2. */
