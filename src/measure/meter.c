@@ -23,6 +23,7 @@ static void on_flow_over(void *user, uint32_t flow, bool restart)
         meter_retire(m, flow, restart ? WQE_RESTART : WQE_FORGOTTEN);
     side_free(m->sides[flow]);
     m->sides[flow] = NULL;
+    slowed_free(&m->rows[flow]);
     m->rows[flow].used = false;
 }
 
@@ -477,8 +478,10 @@ void meter_free(struct meter *m)
 {
     if (!m)
         return;
-    for (size_t i = 0; m->sides && i < conn_counts(m->conns).flows; i++)
+    for (size_t i = 0; m->rows && m->sides && i < conn_counts(m->conns).flows; i++) {
         side_free(m->sides[i]);
+        slowed_free(&m->rows[i]);
+    }
     for (size_t i = 0; m->ud && i < UD_SLOTS; i++) {
         free(m->ud[i] ? m->ud[i]->grams : NULL);
         free(m->ud[i]);
@@ -492,7 +495,6 @@ void meter_free(struct meter *m)
     free(m->old);
     free(m->active);
     free(m->all);
-    free(m->sent);
     free(m);
 }
 

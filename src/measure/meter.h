@@ -111,12 +111,13 @@ struct meter_row {
     /* Internal. */
     struct meter_counts before; /* at the start of the interval */
     ns_t good_first, good_last, cnp_first, cnp_last;
-    ns_t cnp_due[METER_DUE];  /* the CE packet for which the latest of cnps_due would be; valid with cnps_due */
-    ns_t slowed;              /* first CNP in the other direction; 0: none */
-    uint64_t slowed_payload;  /* c.payload then */
-    uint32_t sent_at, sent_n; /* values of slowed.c for the row's first CNP */
-    uint32_t peer;            /* flow of the other direction when the row was identified */
-    struct datagrams *grams;  /* of a row of datagrams, or NULL */
+    ns_t cnp_due[METER_DUE]; /* the CE packet for which the latest of cnps_due would be; valid with cnps_due */
+    ns_t slowed;             /* first CNP in the other direction; 0: none */
+    uint64_t slowed_payload; /* c.payload then */
+    struct had_sent *sent;   /* of slowed.c, with the first CNP of the row: n_sent values, or NULL */
+    uint32_t n_sent;
+    uint32_t peer;           /* flow of the other direction when the row was identified */
+    struct datagrams *grams; /* of a row of datagrams, or NULL */
     bool active, have_good, used;
 };
 

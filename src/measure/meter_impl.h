@@ -26,7 +26,6 @@ struct side {
 };
 
 struct stream_row;
-struct had_sent;
 
 struct meter {
     struct meter_opts o;
@@ -49,8 +48,6 @@ struct meter {
     bool ticking;
     uint32_t una_before; /* req_dir.una before the current response */
     uint64_t next_id;
-    struct had_sent *sent; /* slowed.c: by meter_row.sent_at */
-    uint32_t n_sent, cap_sent;
     struct meter_totals t;
 };
 
@@ -87,6 +84,9 @@ void slowed_note(struct meter *m, const struct pkt *p, uint32_t flow);
 /* CNPs of the direction that answers `flow`: how many, and the rates before and after the first one, into the row of
  * `flow` or a copy of it. */
 void slowed_finish(const struct meter *m, uint32_t flow, struct meter_row *r);
+
+/* The row is over: release what it kept. */
+void slowed_free(struct meter_row *r);
 
 /* --- meter_iwarp.c ---------------------------------------------------------------------------- */
 

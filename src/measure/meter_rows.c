@@ -199,6 +199,8 @@ void meter_retire(struct meter *m, uint32_t flow, enum wqe_reason why)
     copy = m->n_old < METER_OLD ? malloc(sizeof *copy) : NULL;
     if (copy) {
         *copy = *r;
+        copy->sent = NULL;
+        copy->n_sent = 0;
         m->old[m->n_old++] = copy;
     } else {
         m->t.lost_rows++;
