@@ -4,6 +4,8 @@
  * shard, and its memory is released. */
 #include "src/mpi/mpi_cmd.h"
 
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -12,6 +14,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -96,17 +99,80 @@ static int watch(pid_t pid, int from, int alive)
     mpi_clean(mpi_state);
     if (!WIFSIGNALED(status))
         return WEXITSTATUS(status);
+    mpi_state->lost = true;
     if (!told_to_end)
         fprintf(stderr, "rdmatrace-mpi: rank %s was lost (%s)%s\n", rank_name(), strsignal(WTERMSIG(status)),
                 mpi_state->at);
     return EXIT_BAD;
 }
 
+/* --- When this process and its rank have ended ------------------------------------------------ */
+
+#define LAUNCHER_ENDS 10 /* seconds in which a launcher ends when a rank was lost */
+
+/* From /proc/PID/stat: its name, state and parent. */
+static bool process_of(const char *pid, char name[17], char *state, pid_t *parent)
+{
+    char path[64];
+    FILE *f;
+    bool is = false;
+
+    snprintf(path, sizeof path, "/proc/%.20s/stat", pid);
+    f = fopen(path, "re");
+    if (f) {
+        is = fscanf(f, "%*d (%16[^)]) %c %d", name, state, parent) == 3;
+        fclose(f);
+    }
+    return is;
+}
+
+/* A descriptor of the process that started this one, if it is a launcher of Open MPI; else -1. */
+static int launcher_open(pid_t pid)
+{
+    static const char *const names[] = {"mpirun", "mpiexec", "orterun"};
+    char number[24], name[17], state;
+    pid_t parent;
+
+    snprintf(number, sizeof number, "%ld", (long)pid);
+    for (unsigned i = 0; process_of(number, name, &state, &parent) && i < ARRAY_LEN(names); i++)
+        if (strcmp(name, names[i]) == 0)
+            return (int)syscall(SYS_pidfd_open, pid, 0);
+    return -1;
+}
+
+/* Whether a process has children that run. */
+static bool has_children(pid_t pid)
+{
+    DIR *d = opendir("/proc");
+    bool has = !d;
+    char name[17], state;
+    pid_t parent;
+
+    for (struct dirent *e; d && !has && (e = readdir(d));)
+        has = isdigit((unsigned char)e->d_name[0]) && process_of(e->d_name, name, &state, &parent) && parent == pid &&
+              state != 'Z';
+    if (d)
+        closedir(d);
+    return has;
+}
+
+/* A rank was lost. mpirun of Open MPI 4.1.4 with PMIx 4.2.2 now and then waits for ever then, when the ranks were just
+ * connecting to it: in PMIx_server_finalize(), for the lock of an object that it has released. All its ranks have
+ * ended by then. */
+static void end_stuck_launcher(int launcher, pid_t pid)
+{
+    struct pollfd p = {.fd = launcher, .events = POLLIN};
+
+    if (poll(&p, 1, LAUNCHER_ENDS * 1000) == 0 && !has_children(pid))
+        syscall(SYS_pidfd_send_signal, launcher, SIGKILL, NULL, 0);
+}
+
 /* A process that the launcher does not know, and so does not kill: when this one and its rank have ended, however they
  * did, it releases the memory of the rank. */
 static void leave_cleaner(void)
 {
-    int ends[2];
+    pid_t launcher = getppid();
+    int ends[2], fd;
     char byte;
 
     if (pipe2(ends, O_CLOEXEC) < 0)
@@ -117,9 +183,12 @@ static void leave_cleaner(void)
         signal(SIGINT, SIG_IGN);
         dup2(ends[0], STDIN_FILENO);
         closefrom(STDIN_FILENO + 1); /* the launcher waits until nobody has its pipes */
+        fd = launcher_open(launcher);
         while (read(STDIN_FILENO, &byte, 1) < 0 && errno == EINTR)
             ;
         mpi_clean(mpi_state);
+        if (mpi_state->lost && fd >= 0)
+            end_stuck_launcher(fd, launcher);
         _exit(EXIT_OK);
     }
     close(ends[0]);

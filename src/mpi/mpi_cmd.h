@@ -20,6 +20,7 @@
 /* What a rank tells the process that watches over it. */
 struct mpi_state {
     char at[4200];   /* what it does, behind a comma: ", its shard was FILE"; "": nothing in particular */
+    bool lost;       /* it was killed */
     char folder[64]; /* its folder of /dev/shm, named by the watching process; "": none */
 };
 extern struct mpi_state *mpi_state;
