@@ -1,6 +1,8 @@
-/* layer 2b (conn): what somebody tries one after another: PSNs, R_Keys and addresses, queue pair numbers. */
+/* layer 2b (conn): what somebody tries one after another: PSNs, R_Keys and addresses, queue pair numbers; and what
+ * hosts choose. */
 #include "src/conn/guesses.h"
 #include "dissect/pkt.h"
+#include "grow.h"
 #include "src/conn/packet.h"
 
 #include <stdlib.h>
@@ -148,4 +150,105 @@ void qpn_sweeps(struct qpn_probe *p, uint32_t n, const struct flow *flow, qpn_sw
             continue;
         look_at_pair(p + i, k - i, found, user);
     }
+}
+
+/* --- What hosts choose ------------------------------------------------------------------------- */
+
+#define CHOSEN_MOST  1024 /* values that are kept of each owner of pairs of addresses */
+#define CHOSEN_AGAIN 16   /* an R_Key is used again and again: one of so many latest values is not new */
+#define CHOSEN_LEAST 8    /* values of a host below which nothing is said */
+#define CHOSEN_LOOK  4096 /* values of a host that are looked at, the first ones */
+
+/* By enum chosen. */
+static const struct {
+    const char *name;
+    uint32_t mask;
+} kinds[] = {[CHOSE_RKEY] = {"R_Keys", UINT32_MAX},
+             [CHOSE_QPN] = {"queue pair numbers", PSN_MASK},
+             [CHOSE_PSN] = {"starting PSNs", PSN_MASK}};
+
+const char *chosen_str(enum chosen what)
+{
+    return kinds[what].name;
+}
+
+static bool is_same_host(const struct choice *a, const struct choice *b)
+{
+    return a->what == b->what && a->tap == b->tap && conn_addr_eq(&a->by, &b->by);
+}
+
+static bool is_new(const struct choices *s, unsigned owner, const struct choice *c)
+{
+    uint32_t k = s->last[owner];
+
+    for (uint32_t i = 1; c->what == CHOSE_RKEY && i <= CHOSEN_AGAIN && k; i++, k = s->of[k - 1].before)
+        if (s->of[k - 1].value == c->value && is_same_host(&s->of[k - 1], c))
+            return false;
+    return true;
+}
+
+void choice_take(struct choices *s, unsigned owner, struct choice c, const struct frame *f)
+{
+    if (!is_new(s, owner, &c) || s->count[owner] == CHOSEN_MOST || !grow((void **)&s->of, s->n, sizeof *s->of))
+        return;
+    c.number = s->n;
+    c.before = s->last[owner];
+    c.ts = f->ts;
+    c.file = f->file;
+    c.frame = f->number;
+    s->of[s->n++] = c;
+    s->last[owner] = s->n;
+    s->count[owner]++;
+}
+
+static int by_host(const void *x, const void *y)
+{
+    const struct choice *a = x, *b = y;
+    int d = a->what != b->what ? (a->what < b->what ? -1 : 1) : a->tap != b->tap ? (a->tap < b->tap ? -1 : 1) : 0;
+
+    d = d ? d : memcmp(&a->by, &b->by, sizeof a->by);
+    return d ? d : (a->number > b->number) - (a->number < b->number);
+}
+
+/* The values of a host without those that come again, if R_Keys; their number. */
+static unsigned values_of(const struct choice *c, unsigned n, uint32_t *v)
+{
+    unsigned many = 0;
+
+    for (unsigned i = 0, k; i < n; i++) {
+        for (k = 0; c->what == CHOSE_RKEY && k < many && v[k] != c[i].value; k++)
+            continue;
+        if (c->what != CHOSE_RKEY || k == many)
+            v[many++] = c[i].value;
+    }
+    return many;
+}
+
+/* The `n` values of a host: true if they can be guessed. */
+static bool is_guessable(const struct choice *c, unsigned n, uint32_t *v, struct guessable *g)
+{
+    struct steps s;
+
+    n = values_of(c, n < CHOSEN_LOOK ? n : CHOSEN_LOOK, v);
+    if (n < CHOSEN_LEAST)
+        return false;
+    steps_of(v, n, kinds[c->what].mask, &s);
+    *g = (struct guessable){c->tap, c->what, c->by, s.step, s.times, n - 1, v[n - 1]};
+    return s.share >= 0.5;
+}
+
+void choices_guessable(struct choices *s, void (*take)(void *user, const struct guessable *g), void *user)
+{
+    uint32_t *v = s->n ? malloc(s->n * sizeof *v) : NULL;
+    struct guessable g;
+
+    if (v)
+        qsort(s->of, s->n, sizeof *s->of, by_host);
+    for (uint32_t i = 0, k; v && i < s->n; i = k) {
+        for (k = i + 1; k < s->n && is_same_host(&s->of[k], &s->of[i]); k++)
+            continue;
+        if (is_guessable(&s->of[i], k - i, v, &g))
+            take(user, &g);
+    }
+    free(v);
 }

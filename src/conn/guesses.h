@@ -1,10 +1,11 @@
 /* layer 2b (conn): what somebody tries one after another, to hit what fits: PSNs, R_Keys and addresses, queue pair
- * numbers. */
+ * numbers; and what hosts choose, of which some can be guessed. */
 #ifndef RDMATRACE_CONN_GUESSES_H
 #define RDMATRACE_CONN_GUESSES_H
 
 #include "src/conn/conn.h"
 #include "src/conn/requests.h"
+#include "steps.h"
 
 #define SWEEP_MANY 64 /* so many PSNs or queue pair numbers within a second are a sweep */
 
@@ -75,5 +76,42 @@ struct qpn_probe {
  * second, and others of the same two hosts did answer. */
 typedef void qpn_sweep_found(void *user, const struct qpn_probe *first, uint32_t silent);
 void qpn_sweeps(struct qpn_probe *p, uint32_t n, const struct flow *flow, qpn_sweep_found *found, void *user);
+
+/* --- What hosts choose: R_Keys, queue pair numbers, starting PSNs ----------------------------- */
+
+enum chosen { CHOSE_RKEY, CHOSE_QPN, CHOSE_PSN };
+
+/* A value that a host has chosen. */
+struct choice {
+    uint32_t tap, value;
+    uint32_t number; /* in the order in which they were seen */
+    uint32_t before; /* number + 1 of the one before it of the same owner; 0: none */
+    enum chosen what;
+    struct conn_addr by;
+    ns_t ts; /* of its packet, with file and frame: to find that order */
+    uint16_t file;
+    uint64_t frame;
+};
+struct choices {
+    struct choice *of; /* in the order in which they were seen; grow() */
+    uint32_t n;
+    uint32_t last[CONN_OWNERS], count[CONN_OWNERS]; /* by owner: number of the latest one; how many are kept */
+};
+/* Take a value that frame `f` tells: tap, value, what and by are set. An R_Key that comes again is left out. */
+void choice_take(struct choices *s, unsigned owner, struct choice c, const struct frame *f);
+
+/* Values of a host of which half or more, at least, can be guessed from the one before. */
+struct guessable {
+    uint32_t tap;
+    enum chosen what;
+    struct conn_addr by;
+    uint32_t step;      /* the next one is the last one plus this; 0: it is always `value` */
+    uint32_t times, of; /* how often, of how many */
+    uint32_t value;     /* the latest one */
+};
+/* "R_Keys", "queue pair numbers", "starting PSNs". */
+const char *chosen_str(enum chosen what);
+/* Of all values, which are sorted: those that can be guessed, by kind, tap and host. */
+void choices_guessable(struct choices *s, void (*take)(void *user, const struct guessable *g), void *user);
 
 #endif

@@ -2,6 +2,7 @@
 #include "dissect/pkt.h"
 #include "src/conn/packet.h"
 #include "src/explain/explain_impl.h"
+#include "src/explain/security/security.h"
 
 /* --- Messages that expect a response ---------------------------------------------------------- */
 
@@ -159,8 +160,9 @@ static void find_early_rtu(const struct explainer *x, struct cm_sent *c)
     }
 }
 
-/* A REP. A REP to a retransmitted REQ is not a retransmission by its own timer: the loss is reported with the REQ. */
-static void cm_rep(struct explainer *x, const struct pkt *p, const struct cm_rep *m)
+/* A REP. A REP to a retransmitted REQ is not a retransmission by its own timer: the loss is reported with the REQ.
+ * `known`: its queue pair and PSN were captured. */
+static void cm_rep(struct explainer *x, const struct pkt *p, const struct cm_rep *m, bool known)
 {
     struct cm_sent *req = cm_find(x, p, CM_REQ, m->remote_id, true), *c = cm_find(x, p, CM_REP, m->local_id, false);
 
@@ -172,6 +174,8 @@ static void cm_rep(struct explainer *x, const struct pkt *p, const struct cm_rep
     c->answers = m->remote_id;
     if (c->n == 1 && !c->answer.frame)
         find_early_rtu(x, c);
+    if (c->n == 1)
+        chosen_by_cm(x, p, known, c->qpn, known, m->psn);
     cm_answered(x, p, CM_REQ, CM_REP, m->remote_id);
 }
 
@@ -319,13 +323,15 @@ void explain_cm(struct explainer *x, const struct pkt *p)
         req = cm_sent(x, p, CM_REQ, m.req.local_id);
         req->wait = CM_HAS(&m, req, local_timeout) ? cm_time(m.req.local_timeout) : 0;
         req->qpn = m.req.qpn;
+        if (req->n == 1)
+            chosen_by_cm(x, p, CM_HAS(&m, req, qpn), m.req.qpn, CM_HAS(&m, req, psn), m.req.psn);
         break;
     case CM_MRA:
         if (CM_HAS(&m, mra, about))
             cm_answered(x, p, m.mra.about == CM_ABOUT_REQ ? CM_REQ : CM_REP, CM_MRA, m.mra.remote_id);
         break;
     case CM_REP:
-        cm_rep(x, p, &m.rep);
+        cm_rep(x, p, &m.rep, CM_HAS(&m, rep, psn));
         break;
     case CM_RTU:
         cm_rtu(x, p, m.rtu.remote_id);

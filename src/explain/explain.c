@@ -126,14 +126,18 @@ static void note_depth(struct explainer *x, const struct event *e, struct flow_n
     }
 }
 
-static void note_keys(struct flow_notes *t, const struct pkt *p)
+static void note_keys(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
-    unsigned at = t->requests.keys_at++ % NOTED_KEYS;
+    const struct pkt *p = e->p;
+    uint32_t before = t->requests.keys[(t->requests.keys_at - 1) % NOTED_KEYS].rkey, at;
 
+    at = t->requests.keys_at++ % NOTED_KEYS;
     t->requests.keys[at].psn = p->bth.psn;
     t->requests.keys[at].rkey = p->have & H_RETH ? p->reth.rkey : p->atomiceth.rkey;
     t->requests.keys[at].va = p->have & H_RETH ? p->reth.va : p->atomiceth.va;
     t->requests.keys[at].len = p->have & H_RETH ? p->reth.dmalen : 8;
+    if (t->requests.keys_at == 1 || t->requests.keys[at].rkey != before)
+        chosen_key(x, e);
 }
 
 /* A request that is retransmitted or late. The packets that follow it are retransmitted for the same reason,
@@ -229,7 +233,7 @@ static void on_request(struct explainer *x, const struct event *e)
     if (!(e->p->op->flags & OPF_START) && e->p->frame->ts > e->h->last_ts)
         note_spacing(x, &t->marks, e->p->frame->ts, e->p->frame->ts - e->h->last_ts);
     if (e->p->have & (H_RETH | H_ATOMICETH))
-        note_keys(t, e->p);
+        note_keys(x, e, t);
     if (e->as == SEEN_COPY && !explain_copy_is_sent(x, e, t)) {
         on_copy(x, e, t);
         return;
@@ -574,6 +578,7 @@ void explain_free(struct explainer *x)
     kept_free(x);
     incident_chains_free(&x->events);
     free(x->incidents);
+    free(x->chosen.of);
     congestion_free(x->congestion);
     free(x);
 }

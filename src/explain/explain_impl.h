@@ -244,6 +244,7 @@ struct explainer {
     uint32_t n_unmatched;
     struct host_seen hosts[HOSTS_SEEN];
     struct tried tried;
+    struct choices chosen;           /* by hosts: what can be guessed */
     struct quiet quiet[QUIET_TIMES]; /* the longest ones */
     struct congestion *congestion;   /* NULL: no pause frame and no mark was seen */
     ns_t closest;                    /* the shortest time between two packets of a message; 0: not known */

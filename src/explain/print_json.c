@@ -2,6 +2,7 @@
 #include "src/account/streams.h"
 #include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
+#include "src/explain/security/security.h"
 
 static void flush(const struct explain_opts *o, struct buf *b)
 {
@@ -266,6 +267,9 @@ void explain_json(struct explainer *x, const struct explain_opts *o, struct buf 
     accounts_json(x, o, b);
     buf_puts(b, "],\n");
     incidents_json(x, o, b);
+    buf_puts(b, "\"choices\":[");
+    guessable_json(x, o, b);
+    buf_puts(b, "],\n");
     explain_early_put(x, &remarks);
     explain_remarks_put(x, o, &remarks);
     json_string(b, "remarks", buf_str(&remarks));

@@ -3,6 +3,7 @@
 #include "dissect/ib/opcode.h"
 #include "src/explain/compare/taps.h"
 #include "src/explain/explain_impl.h"
+#include "src/explain/security/security.h"
 #include "src/iwarp/iwarp.h"
 
 /* --- ICRCs that were not inserted yet --------------------------------------------------------- */
@@ -274,4 +275,5 @@ void explain_remarks(struct explainer *x, const char *sep, struct buf *b)
                    empty.n ? sep : "", count_str(unanswered.n, "connection"), unanswered.first);
     put_iwarp(x, sep, b);
     put_set_back(x, sep, b);
+    guessable_put(x, sep, b);
 }

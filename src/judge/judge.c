@@ -140,7 +140,7 @@ void judge_free(struct judge *j)
         zeros_free(j->usual, judge_usual_places(j), sizeof *j->usual);
     }
     free(j->forgotten);
-    free(j->choices);
+    free(j->chosen.of);
     judge_sides_free(j->sides);
     zeros_free(j->cm, CM_EXCHANGES, sizeof *j->cm);
     zeros_free(j->recent, (size_t)RECENT_FRAMES * CONN_OWNERS, sizeof *j->recent);

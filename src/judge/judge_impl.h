@@ -97,9 +97,7 @@ struct judge {
     struct psn_sweep psn_sweep[PSN_SWEEPS];
     uint32_t n_sweeps; /* of these, used */
     struct refuser refuser[REFUSERS];
-    struct choice *choices; /* in the order in which they were seen */
-    uint32_t n_choices;
-    uint32_t last_choice[CONN_OWNERS], choices_of[CONN_OWNERS]; /* by owner: number of the latest one; how many */
+    struct choices chosen;
     struct marked_path marked_path[CONN_OWNERS][PATHS_OF_OWNER];
     uint64_t marked[CONN_OWNERS]; /* by owner: which of these are used; few are, so none else is read */
     struct np_adapter np_adapter[NP_ADAPTERS];

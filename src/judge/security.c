@@ -1,9 +1,7 @@
 /* layer 3 (judge): packets of somebody else: PSNs, queue pair numbers and R_Keys that are tried one after another, and
  * data that was taken for that of the requester; and whether what hosts choose can be guessed. */
-#include "grow.h"
 #include "src/conn/copies.h"
 #include "src/judge/judge_impl.h"
-#include "steps.h"
 
 #include <stdlib.h>
 
@@ -188,96 +186,28 @@ bool judge_forged(struct judge *j, const struct judged *a, struct found *f)
 
 /* --- What hosts choose: R_Keys, queue pair numbers, starting PSNs ---------------------------------- */
 
-#define CHOSEN_MOST  1024 /* values that are kept of each owner of pairs of addresses */
-#define CHOSEN_AGAIN 16   /* an R_Key is used again and again: one of so many latest values is not new */
-#define CHOSEN_LEAST 8    /* values of a host below which nothing is said */
-
-/* By enum chosen. */
-static const struct {
-    const char *name;
-    uint32_t mask;
-} kinds[] = {[CHOSE_RKEY] = {"R_Keys", UINT32_MAX},
-             [CHOSE_QPN] = {"queue pair numbers", PSN_MASK},
-             [CHOSE_PSN] = {"starting PSNs", PSN_MASK}};
-
-static bool is_same_host(const struct choice *a, const struct choice *b)
-{
-    return a->what == b->what && a->tap == b->tap && conn_addr_eq(&a->by, &b->by);
-}
-
 void judge_chosen(struct judge *j, uint32_t tap, const struct conn_addr *by, enum chosen what, uint32_t value)
 {
-    uint32_t *last = &j->last_choice[j->owner], k = *last;
-    struct choice c = {.tap = tap, .what = what, .value = value, .number = j->n_choices, .before = *last, .by = *by};
-
-    c.ts = j->now->ts;
-    c.file = j->now->file;
-    c.frame = j->now->number;
-    for (uint32_t i = 1; what == CHOSE_RKEY && i <= CHOSEN_AGAIN && k; i++, k = j->choices[k - 1].before)
-        if (j->choices[k - 1].value == value && is_same_host(&j->choices[k - 1], &c))
-            return;
-    if (j->silent || j->choices_of[j->owner] == CHOSEN_MOST)
-        return;
-    if (!grow((void **)&j->choices, j->n_choices, sizeof *j->choices))
-        return;
-    j->choices[j->n_choices++] = c;
-    *last = j->n_choices;
-    j->choices_of[j->owner]++;
+    if (!j->silent)
+        choice_take(&j->chosen, j->owner, (struct choice){.tap = tap, .what = what, .value = value, .by = *by}, j->now);
 }
 
-static int by_host(const void *x, const void *y)
+static void note_host(void *user, const struct guessable *g)
 {
-    const struct choice *a = x, *b = y;
-    int d = a->what != b->what ? (a->what < b->what ? -1 : 1) : a->tap != b->tap ? (a->tap < b->tap ? -1 : 1) : 0;
-
-    d = d ? d : memcmp(&a->by, &b->by, sizeof a->by);
-    return d ? d : (a->number > b->number) - (a->number < b->number);
-}
-
-/* The values of a host without those that come again, if R_Keys; their number. */
-static unsigned values_of(const struct choice *c, unsigned n, uint32_t *v)
-{
-    unsigned many = 0;
-
-    for (unsigned i = 0, k; i < n; i++) {
-        for (k = 0; c->what == CHOSE_RKEY && k < many && v[k] != c[i].value; k++)
-            continue;
-        if (c->what != CHOSE_RKEY || k == many)
-            v[many++] = c[i].value;
-    }
-    return many;
-}
-
-static void note_host(struct judge *j, const struct choice *c, unsigned n, uint32_t *v)
-{
+    struct judge *j = user;
     struct buf host = {0};
-    struct steps s;
 
-    n = values_of(c, n, v);
-    if (n < CHOSEN_LEAST)
-        return;
-    steps_of(v, n, kinds[c->what].mask, &s);
-    if (s.share < 0.5)
-        return;
-    conn_addr_put(&host, &c->by);
-    j->file = (uint16_t)(c->tap >> 16);
+    conn_addr_put(&host, &g->by);
+    j->file = (uint16_t)(g->tap >> 16);
     judge_note(j, RULE_SEC_01, FLOW_NONE, 0,
-               say(j, "%s of %s: %s 0x%x, %u of %u times", kinds[c->what].name, buf_str(&host),
-                   s.step ? "the next one is the last one plus" : "always", s.step ? s.step : v[n - 1], s.times, n - 1),
+               say(j, "%s of %s: %s 0x%x, %u of %u times", chosen_str(g->what), buf_str(&host),
+                   g->step ? "the next one is the last one plus" : "always", g->step ? g->step : g->value, g->times,
+                   g->of),
                "Who has seen one can guess others.");
     buf_free(&host);
 }
 
 void judge_chosen_end(struct judge *j)
 {
-    uint32_t *v = j->n_choices ? malloc(j->n_choices * sizeof *v) : NULL;
-
-    if (v)
-        qsort(j->choices, j->n_choices, sizeof *j->choices, by_host);
-    for (uint32_t i = 0, k; v && i < j->n_choices; i = k) {
-        for (k = i + 1; k < j->n_choices && is_same_host(&j->choices[k], &j->choices[i]); k++)
-            continue;
-        note_host(j, &j->choices[i], k - i, v);
-    }
-    free(v);
+    choices_guessable(&j->chosen, note_host, j);
 }

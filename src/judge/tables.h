@@ -242,19 +242,6 @@ struct bad_icrc {
 #define PSN_SWEEPS CONN_OWNERS
 #define REFUSERS   CONN_OWNERS
 
-/* A value that a host has chosen. */
-enum chosen { CHOSE_RKEY, CHOSE_QPN, CHOSE_PSN };
-struct choice {
-    uint32_t tap, value;
-    uint32_t number; /* in the order in which they were seen */
-    uint32_t before; /* number + 1 of the one before it of the same owner; 0: none */
-    enum chosen what;
-    struct conn_addr by;
-    ns_t ts; /* of its packet, with file and frame: to find that order */
-    uint16_t file;
-    uint64_t frame;
-};
-
 /* --- Time stamps (judge.c) -------------------------------------------------------------------- */
 
 /* Largest error of software time stamps: each processor and queue of a host stamps its own packets, some tens of

@@ -247,16 +247,16 @@ static bool gather(struct judge *j)
             s->facts[s->n_facts++].conn = number_of(p, p->facts[k].conn);
         }
         for (uint32_t k = 0; k < p->n_choices; k++) {
-            if (!grow((void **)&j->choices, j->n_choices, sizeof *j->choices))
+            if (!grow((void **)&j->chosen.of, j->chosen.n, sizeof *j->chosen.of))
                 return false;
-            j->choices[j->n_choices++] = p->choices[k];
+            j->chosen.of[j->chosen.n++] = p->choices[k];
         }
     }
     qsort(s->facts, s->n_facts, sizeof *s->facts, by_birth);
-    if (j->n_choices)
-        qsort(j->choices, j->n_choices, sizeof *j->choices, by_frame);
-    for (uint32_t i = 0; i < j->n_choices; i++)
-        j->choices[i].number = i;
+    if (j->chosen.n)
+        qsort(j->chosen.of, j->chosen.n, sizeof *j->chosen.of, by_frame);
+    for (uint32_t i = 0; i < j->chosen.n; i++)
+        j->chosen.of[i].number = i;
     return true;
 }
 
