@@ -261,9 +261,7 @@ static const struct req_dir *requests_of(const struct ulp_conn *c, enum ulp_side
     return c->flow[side] == FLOW_NONE ? NULL : observer_req_dir(c->ulp->observer, c->flow[side]);
 }
 
-/* What a side sent and the capture lacks: packets that were skipped and not sent again, as far as PSNs tell, the first
- * ones of the queue pair (connection setup has told their PSN) as one; of iWARP bytes of the TCP stream. */
-static uint64_t lacking(const struct ulp_conn *c, enum ulp_side side)
+uint64_t lacking(const struct ulp_conn *c, enum ulp_side side)
 {
     const struct req_dir *h = requests_of(c, side);
 
@@ -418,17 +416,42 @@ struct ulp_command *ulp_begin(struct ulp_conn *c, struct ulp_message *m, uint64_
     return &d->c;
 }
 
+/* What was taken for its response is not: another one has come. */
+static void open_again(struct ulp_conn *c, struct command *d)
+{
+    detach(d);
+    append(&c->open, d);
+    d->c.ended = ULP_OPEN;
+    d->c.foretold = false;
+}
+
 struct ulp_command *ulp_find(struct ulp_conn *c, uint64_t key)
 {
-    struct command *d = find(c, key, true);
+    struct command *d = find(c, key, true), *done;
 
     if (!d && messages_settle(c))
         d = find(c, key, true);
+    done = d ? NULL : find(c, key, false);
+    if (done && done->c.foretold) {
+        open_again(c, done);
+        d = done;
+    }
     if (d && is_doubtful(c, d)) {
         close_command(c, d, ULP_DOUBTFUL);
         d = NULL;
     }
     return d ? &d->c : NULL;
+}
+
+struct ulp_command *ulp_find_headless(struct ulp_conn *c, uint64_t key)
+{
+    struct command *d = find(c, key, true), *done = find(c, key, false);
+
+    if (!d && done && done->c.headless) {
+        done->c.foretold = true;
+        d = done;
+    }
+    return d && d->c.headless ? &d->c : NULL;
 }
 
 struct ulp_command *ulp_find_completed(struct ulp_conn *c, uint64_t key)
@@ -456,6 +479,10 @@ static bool is_early(const struct ulp_conn *c, enum ulp_side side)
 void ulp_complete(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_message *m, uint16_t status,
                   bool failed)
 {
+    struct ulp_flow *f = c->flow[m->side] == FLOW_NONE ? NULL : c->ulp->flows[c->flow[m->side]];
+
+    if (f && f->n_strays && !cmd->by_server)
+        transfers_answered(f, whole(cmd));
     cmd->response = m->frame;
     cmd->end = m->now;
     cmd->packets += m->packets;

@@ -124,8 +124,10 @@ static void complete(struct ulp_conn *c, struct ulp_message *m, const struct ise
     const struct ulp_body data = iser_data(p, &m->body);
     struct ulp_command *cmd = ulp_find(c, key);
 
-    if (!cmd)
+    if (!cmd) {
+        snprintf(m->says, sizeof m->says, " response itt 0x%x, its command was not seen", p->itt);
         return;
+    }
     keep_response(own_of(cmd), p, &data);
     ulp_complete(c, cmd, m, p->status, is_failure(p));
     m->command = cmd;
@@ -252,6 +254,7 @@ const struct ulp_proto ulp_iser = {
     .name = "iSER",
     .word = "iser",
     .looks = iser_looks,
+    .late_commands = true,
     .message = iser_message,
     .begins = iser_begins,
     .setup = iser_setup,

@@ -52,6 +52,7 @@ static struct command *deliver(struct ulp_flow *f, struct ulp_message *m)
         c->ulp->sums.messages += !taken;
         ulp_judge(c, taken);
     }
+    early_message(c, m, taken);
     return (struct command *)m->command;
 }
 

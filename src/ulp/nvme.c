@@ -3,6 +3,8 @@
 #include "dissect/mad/cm.h"
 #include "src/ulp/proto.h"
 
+#include <stdio.h>
+
 /* A connection is a queue. */
 struct queue {
     bool known;  /* `id` is, from private data or from Connect, or a command tells that it is the admin queue */
@@ -180,6 +182,8 @@ static bool take_completion(struct ulp_conn *c, struct ulp_message *m)
     }
     if (cmd)
         get(cmd, &n);
+    else
+        snprintf(m->says, sizeof m->says, " response cid 0x%x, its command was not seen", e.cid);
     if (m->show)
         nvme_queue_layer(m->show);
     if (m->show)
@@ -298,6 +302,7 @@ const struct ulp_proto ulp_nvme = {
     .looks = nvme_looks,
     .open = nvme_open,
     .queue = nvme_queue,
+    .late_commands = true,
     .message = nvme_message,
     .begins = nvme_begins,
     .data = nvme_data,

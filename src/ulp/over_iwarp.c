@@ -212,6 +212,7 @@ static struct command *deliver(struct ulp_stream *s, const struct iwarp_unit *w,
         c->ulp->sums.messages += !taken;
         ulp_judge(c, taken);
     }
+    early_message(c, m, taken);
     return (struct command *)m->command;
 }
 

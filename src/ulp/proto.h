@@ -108,6 +108,8 @@ struct ulp_proto {
     /* a READ or WRITE of memory that no command offered begins with the packet of `m`, which has no bytes: begin the
      * command whose message was not captured, and offer the memory. False: it is not known. May be NULL. */
     bool (*unasked)(struct ulp_conn *c, struct ulp_message *m, const struct ulp_unasked *u);
+    /* a response without a command may be given to message() again, once a command has begun: it keeps nothing of it */
+    bool late_commands;
     /* no message says whether memory is to be read or written: the way of what is offered is a guess, which the first
      * READ or WRITE of it replaces */
     bool either_way;
@@ -149,6 +151,9 @@ bool ulp_join(struct ulp_conn *c, struct ulp_message *m, bool begin);
 struct ulp_body ulp_show(struct ulp_conn *c, struct pkt *show, const uint8_t *b, uint32_t len);
 /* The open command with this key; NULL: none. */
 struct ulp_command *ulp_find(struct ulp_conn *c, uint64_t key);
+/* The command with this key whose message was not captured so far; or NULL. If it was completed, its response
+ * opens it again. */
+struct ulp_command *ulp_find_headless(struct ulp_conn *c, uint64_t key);
 /* The latest command with this key that was completed and is still kept; NULL: none. */
 struct ulp_command *ulp_find_completed(struct ulp_conn *c, uint64_t key);
 /* Message `m` is the response to `cmd`. */

@@ -83,6 +83,7 @@ void ulp_conn_free(struct ulp_conn *c, enum ulp_end why)
     }
     commands_flush(c, why);
     joined_free(c);
+    early_free(c);
     *(c->before ? &c->before->next : &u->conns) = c->next;
     if (c->next)
         c->next->before = c->before;

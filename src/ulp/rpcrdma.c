@@ -110,9 +110,9 @@ static bool rpcrdma_unasked(struct ulp_conn *c, struct ulp_message *m, const str
 /* The message of a call comes behind packets of its data. */
 static struct ulp_command *take_head(struct ulp_conn *c, struct ulp_message *m, uint64_t key)
 {
-    struct ulp_command *cmd = ulp_find(c, key);
+    struct ulp_command *cmd = ulp_find_headless(c, key);
 
-    if (!cmd || !cmd->headless)
+    if (!cmd)
         return ulp_begin(c, m, key);
     cmd->headless = false;
     cmd->frame = m->frame;
@@ -500,6 +500,7 @@ const struct ulp_proto ulp_rpcrdma = {
     .size = sizeof(struct habit),
     .looks = rpcrdma_looks,
     .begins = rpcrdma_begins,
+    .late_commands = true,
     .message = rpcrdma_message,
     .unasked = rpcrdma_unasked,
     .data = rpcrdma_data,

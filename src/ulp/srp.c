@@ -5,6 +5,8 @@
 #include "src/ulp/proto.h"
 #include "src/ulp/scsi.h"
 
+#include <stdio.h>
+
 /* What a request keeps. */
 struct own {
     struct scsi_task scsi; /* of a SCSI command */
@@ -78,8 +80,10 @@ static void complete(struct ulp_conn *c, struct ulp_message *m, const struct srp
     struct ulp_command *cmd = ulp_find(c, key_of(s->tag, m->side == ULP_CLIENT));
     uint16_t code = 0;
 
-    if (!cmd)
+    if (!cmd) {
+        snprintf(m->says, sizeof m->says, " response tag 0x%llx, its command was not seen", (unsigned long long)s->tag);
         return;
+    }
     if (s->type == SRP_RSP) {
         code = response_code(s, &m->body);
         keep_response(own_of(cmd), s, &m->body);
@@ -175,6 +179,7 @@ const struct ulp_proto ulp_srp = {
     .name = "SRP",
     .word = "srp",
     .looks = srp_looks,
+    .late_commands = true,
     .message = srp_message,
     .setup = srp_setup,
     .name_text = srp_name_text,

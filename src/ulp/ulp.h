@@ -108,6 +108,7 @@ struct ulp_command {
     bool early; /* packets before its response were missing: it counts when these have come, or when it comes again */
     bool idle;  /* it only offers memory: it is handed over once bytes were moved or refused, or with a response */
     bool waits; /* its response comes once something happens, which may be never */
+    bool foretold;  /* its response was captured before it */
     bool by_server; /* the server sent it, and the client answers: a callback */
     /* its message was not captured: `frame` and `start` are those of its first data; or none of its data, with which it
      * begins: those of its response */

@@ -11,6 +11,7 @@
 #define TRANSFERS       512  /* latest messages, WRITEs and READs of a flow; a power of two */
 #define TRANSFERS_FIRST 16   /* likewise at first */
 #define ASSEMBLIES      4  /* messages of several packets of a flow that are kept: more than two if some lack packets */
+#define EARLY_MAX       8  /* responses of a connection that wait for their commands */
 #define STRAYS          64 /* packets of a flow that wait: see struct stray */
 
 struct command;
@@ -62,6 +63,8 @@ struct joined {
     ns_t start; /* of the first SEND */
 };
 
+struct early;
+
 struct ulp_conn {
     struct ulp *ulp;
     const struct ulp_proto *proto;
@@ -82,6 +85,8 @@ struct ulp_conn {
     struct command **slots; /* NULL: free */
     uint32_t n_slots, free_hint;
     struct joined joined[ULP_SIDES];
+    struct early *early[EARLY_MAX];
+    unsigned n_early;
     uint64_t memory; /* bytes of commands, segments and messages, at most ULP_CONN_BYTES */
     struct ulp_conn *next, *before;
     void *state; /* proto->size bytes */
@@ -122,11 +127,13 @@ struct transfer {
 };
 
 /* A packet of a WRITE whose first packet, with its address, was not seen so far; a response to a READ whose request was
- * not seen so far; or a SEND of one packet that waits (ulp_proto.in_order). */
+ * not seen so far; data of a command that was not seen so far (ulp_proto.late_commands); or a SEND of one packet that
+ * waits (ulp_proto.in_order). */
 struct stray {
     struct pkt p; /* with its payload only; it is shown no more */
     struct frame frame;
-    uint8_t as; /* enum seen_as */
+    uint8_t as;       /* enum seen_as */
+    uint64_t lacking; /* what of the client the capture lacked when it came */
     uint8_t bytes[];
 };
 
@@ -207,6 +214,9 @@ struct ulp_body shown_put(struct ulp *u, struct pkt *show, const uint8_t *b, uin
 void command_again(struct ulp_flow *f, struct command *d, const struct pkt *p);
 /* Bytes of its data came only now. */
 void command_late(const struct ulp_conn *c, struct command *d, ns_t now);
+/* What a side sent and the capture lacks: packets that were skipped and not sent again, as far as PSNs tell, the first
+ * ones of the queue pair (connection setup has told their PSN) as one; of iWARP bytes of the TCP stream. */
+uint64_t lacking(const struct ulp_conn *c, enum ulp_side side);
 /* Hand over all commands. */
 void commands_flush(struct ulp_conn *c, enum ulp_end why);
 
@@ -238,6 +248,15 @@ void message_say(struct ulp *u, const struct ulp_message *m);
 /* Release what ulp_join() keeps. */
 void joined_free(struct ulp_conn *c);
 
+/* --- early.c ---------------------------------------------------------------------------------- */
+
+/* A message was delivered; `taken`: it is one of the protocol. A response without a command waits for it. */
+void early_message(struct ulp_conn *c, const struct ulp_message *m, bool taken);
+/* Whether time stamps of a command, and of what was captured before it, are near to each other. */
+bool early_is_near(ns_t a, ns_t b);
+/* Release what waits. */
+void early_free(struct ulp_conn *c);
+
 /* --- transfer.c ------------------------------------------------------------------------------- */
 
 /* Release what is kept. */
@@ -245,6 +264,11 @@ void transfers_end(struct ulp_flow *f);
 /* Keep a packet; if there are STRAYS, the oldest is forgotten. Forget number `i`. */
 void stray_keep(struct ulp_flow *f, const struct pkt *p, enum seen_as as);
 void stray_forget(struct ulp_flow *f, uint32_t i);
+/* The command has begun: packets of flow `f` that came before and moved its data are tied to it. */
+void transfers_claim(struct ulp_flow *f, struct command *d);
+/* The latest message of flow `f` is the response to the command: a WRITE right before it, whose first packet is
+ * missing, moved its data if it fits what they lack. */
+void transfers_answered(struct ulp_flow *f, const struct command *d);
 /* The latest transfer with this PSN; NULL: none. */
 struct transfer *transfer_find(struct ulp_flow *f, uint32_t psn);
 struct transfer *transfer_new(struct ulp_flow *f, enum transfer_kind kind, uint32_t psn);
