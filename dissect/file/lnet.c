@@ -64,7 +64,11 @@ bool lnet_get(struct lnet *m, const uint8_t *b, uint32_t len)
     if (len < LNET_HEAD_LEN || (load_le32(b) != MAGIC && load_be32(b) != MAGIC) || !(k = kind_of(b[6])) || len < k->len)
         return false;
     le = is_little(b);
-    *m = (struct lnet){.little = le, .type = b[6], .credits = b[7], .bytes = (uint32_t)number(b + 8, 4, le)};
+    *m = (struct lnet){.little = le,
+                       .version = (uint16_t)number(b + 4, 2, le),
+                       .type = b[6],
+                       .credits = b[7],
+                       .bytes = (uint32_t)number(b + 8, 4, le)};
     m->has_head = k->head;
     if (k->head) {
         m->what = (uint32_t)number(b + LNET_HEAD_LEN + 24, 4, le);
@@ -94,7 +98,9 @@ enum ulp_looks lnet_looks(const uint8_t *b, uint32_t len, bool whole)
 {
     struct lnet m;
 
-    return whole && lnet_get(&m, b, len) && m.bytes == len ? LOOKS_CLIENT : LOOKS_OTHER;
+    if (!whole || !lnet_get(&m, b, len) || m.bytes != len)
+        return LOOKS_OTHER;
+    return m.version == 0x11 || m.version == 0x12 ? LOOKS_CLIENT : LOOKS_OTHER;
 }
 
 bool lnet_private_fits(const uint8_t *b, uint32_t len)
@@ -187,6 +193,54 @@ static const struct field lnet_frag_fields[] = {
 };
 UPPER_HDR(lnet_frag, "rdma.lnet.frag", "LNet memory", "lnet", NULL, FRAG_LEN);
 
+/* --- Rejects ---------------------------------------------------------------------------------- */
+
+/* magic, version (2), why (1), filler (1), incarnation (8), queue depth (2), fragments (2), message size (4) */
+#define REJ_LEN 24
+
+static const struct vname reasons[] = {
+    {1, "connection race"},      {2, "no resources"},       {3, "fatal error"},
+    {4, "incompatible version"}, {5, "stale connection"},   {6, "number of RDMA fragments"},
+    {7, "queue depth"},          {8, "invalid service id"}, {9, "too early"}};
+static const struct vdesc reason_desc = VDESC_NAMES(reasons);
+
+static bool is_reject(const uint8_t *b, uint32_t len)
+{
+    return len >= REJ_LEN && (load_le32(b) == MAGIC || load_be32(b) == MAGIC);
+}
+
+const char *lnet_refusal_str(const struct ulp_body *body)
+{
+    return is_reject(body->b, body->len) ? vname_find(reasons, ARRAY_LEN(reasons), body->b[6]) : NULL;
+}
+
+#define GET_REJ(name, at, n)                                                                                           \
+    static bool name(const struct pkt *p, const struct layer *l, struct value *v)                                      \
+    {                                                                                                                  \
+        const uint8_t *b = layer_bytes(p, l);                                                                          \
+        if (!is_reject(b, l->len))                                                                                     \
+            return false;                                                                                              \
+        v->u = number(b + (at), n, is_little(b));                                                                      \
+        return true;                                                                                                   \
+    }
+GET_REJ(rej_magic, 0, 4)
+GET_REJ(rej_version, 4, 2)
+GET_REJ(rej_incarnation, 8, 8)
+GET_REJ(rej_depth, 16, 2)
+GET_REJ(rej_frags, 18, 2)
+GET_REJ(rej_size, 20, 4)
+static const struct field lnet_rej_fields[] = {
+    NUMBER(rej_magic, FT_UINT32, BASE_HEX, NULL, "rdma.lnet.rej.magic", "Magic number", "0x0be91b91."),
+    NUMBER(rej_version, FT_UINT16, BASE_HEX, NULL, "rdma.lnet.rej.version", "Version", "Version."),
+    FIELD_ROW(NULL, 48, 8, FT_UINT8, BASE_DEC, &reason_desc, 0, "rdma.lnet.rej.why", "Reason", "Why."),
+    NUMBER(rej_incarnation, FT_UINT64, BASE_HEX, NULL, "rdma.lnet.rej.incarnation", "Incarnation",
+           "Changes when the sender restarts."),
+    NUMBER(rej_depth, FT_UINT16, BASE_DEC, NULL, "rdma.lnet.rej.depth", "Queue Depth", "That the sender takes."),
+    NUMBER(rej_frags, FT_UINT16, BASE_DEC, NULL, "rdma.lnet.rej.frags", "Fragments", "That the sender takes."),
+    NUMBER(rej_size, FT_UINT32, BASE_DEC, NULL, "rdma.lnet.rej.size", "Message Size", "That the sender takes."),
+};
+UPPER_HDR(lnet_rej, "rdma.lnet.rej", "LNet private data (REJ)", "lnet", NULL, REJ_LEN);
+
 /* --- Layers ----------------------------------------------------------------------------------- */
 
 #define SHOWN 8 /* pieces that are shown */
@@ -200,4 +254,10 @@ void lnet_layers(struct pkt *p, const struct ulp_body *body)
     ulp_layer(p, &lnet_hdr, body, 0, m.at ? m.at + m.frags * FRAG_LEN : min_u32(body->len, 136));
     for (uint32_t i = 0; m.little && i < m.frags && i < SHOWN; i++)
         ulp_layer(p, &lnet_frag_hdr, body, m.at + i * FRAG_LEN, FRAG_LEN);
+}
+
+void lnet_reject_layers(struct pkt *p, const struct ulp_body *body)
+{
+    if (is_reject(body->b, body->len))
+        ulp_layer(p, &lnet_rej_hdr, body, 0, REJ_LEN);
 }

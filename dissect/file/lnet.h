@@ -31,7 +31,8 @@ enum lnet_type {
 };
 
 struct lnet {
-    bool little;  /* byte order of the sender */
+    bool little; /* byte order of the sender */
+    uint16_t version;
     uint8_t type; /* enum lnet_type */
     uint8_t credits;
     uint32_t bytes; /* of the whole message */
@@ -58,11 +59,14 @@ const char *lnet_what_str(uint32_t what);
 /* A strict test: the magic number; either end may be the client. */
 enum ulp_looks lnet_looks(const uint8_t *b, uint32_t len, bool whole);
 bool lnet_private_fits(const uint8_t *b, uint32_t len);
+/* What the private data of a REJ say, "stale connection"; NULL: not known. */
+const char *lnet_refusal_str(const struct ulp_body *body);
+void lnet_reject_layers(struct pkt *p, const struct ulp_body *body);
 /* A message, also one in private data of a REQ or REP. */
 void lnet_layers(struct pkt *p, const struct ulp_body *body);
 
 /* clang-format off */
-#define LNET_HDRS(X) X(lnet) X(lnet_frag)
+#define LNET_HDRS(X) X(lnet) X(lnet_frag) X(lnet_rej)
 /* clang-format on */
 #define LNET_DECLARE(name) extern const struct hdr name##_hdr;
 LNET_HDRS(LNET_DECLARE)

@@ -153,6 +153,20 @@ UPPER_HDR(rds_cm, "rdma.rds.cm", "RDS private data", "rds", NULL, PRIVATE_LEN);
 static const struct field rds_cm6_fields[] = {PRIVATE(FT_IPV6, 32)};
 UPPER_HDR(rds_cm6, "rdma.rds.cm6", "RDS private data (IPv6)", "rds", NULL, PRIVATE6_LEN);
 
+/* A number of Linux in the order of its CPU: the bytes tell it, as it is small. */
+static bool error_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    const uint8_t *b = layer_bytes(p, l);
+
+    v->u = min_u32(load_le32(b), load_be32(b));
+    return true;
+}
+static const struct field rds_rej_fields[] = {
+    FIELD_GET(error_get, FT_UINT32, BASE_DEC, NULL, 0, "rdma.rds.cm.error", "Error",
+              "Why; 1: the version, or what has no value of its own."),
+};
+UPPER_HDR(rds_rej, "rdma.rds.rej", "RDS private data (REJ)", "rds", NULL, 4);
+
 /* --- Layers ----------------------------------------------------------------------------------- */
 
 void rds_layers(struct pkt *p, const struct ulp_body *body)
@@ -169,4 +183,9 @@ void rds_private_layers(struct pkt *p, const struct ulp_body *body)
     bool v4 = body->len >= 12 && (body->b[8] == 3 || body->b[8] == 4) && body->b[9] <= 1;
 
     ulp_layer(p, v4 ? &rds_cm_hdr : &rds_cm6_hdr, body, 0, v4 ? PRIVATE_LEN : PRIVATE6_LEN);
+}
+
+void rds_reject_layers(struct pkt *p, const struct ulp_body *body)
+{
+    ulp_layer(p, &rds_rej_hdr, body, 0, 4);
 }

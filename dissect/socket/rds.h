@@ -46,10 +46,11 @@ bool rds_private_fits(const uint8_t *b, uint32_t len);
 
 void rds_layers(struct pkt *p, const struct ulp_body *body);
 void rds_private_layers(struct pkt *p, const struct ulp_body *body);
+void rds_reject_layers(struct pkt *p, const struct ulp_body *body);
 
 /* clang-format off */
 #define RDS_HDRS(X) X(rds) X(rds_ext_version) X(rds_ext_rdma) X(rds_ext_dest) X(rds_ext_paths) X(rds_ext_gen) \
-    X(rds_cm) X(rds_cm6)
+    X(rds_cm) X(rds_cm6) X(rds_rej)
 /* clang-format on */
 #define RDS_DECLARE(name) extern const struct hdr name##_hdr;
 RDS_HDRS(RDS_DECLARE)

@@ -155,6 +155,8 @@ void nvme_feature_response_layers(struct pkt *p, const struct ulp_body *m, const
 void nvme_feature_data_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c);
 /* Private data of a REQ, REP or REJ. */
 enum nvme_private { NVME_REQ, NVME_REP, NVME_REJ };
+/* What the private data of a REJ say, "invalid queue id"; NULL: not known. */
+const char *nvme_refusal_str(const struct ulp_body *body);
 void nvme_private_layers(struct pkt *p, const struct ulp_body *m, enum nvme_private which);
 
 extern const struct vdesc nvme_io_opcode_desc, nvme_admin_opcode_desc, nvme_fctype_desc, nvme_property_desc,

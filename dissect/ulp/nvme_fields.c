@@ -433,6 +433,11 @@ static const struct vname rej_statuses[] = {{1, "invalid length"},
                                             {9, "invalid controller id"}};
 static const struct vdesc rej_desc = VDESC_NAMES(rej_statuses);
 
+const char *nvme_refusal_str(const struct ulp_body *body)
+{
+    return body->len >= 4 ? vname_find(rej_statuses, ARRAY_LEN(rej_statuses), load_le16(body->b + 2)) : NULL;
+}
+
 static const struct field nvme_rdma_req_fields[] = {
     FIELD_LE(NULL, 0, 2, FT_UINT16, BASE_DEC, NULL, "nvme-rdma.cm.req.recfmt", "Record Format", "0."),
     FIELD_LE(NULL, 2, 2, FT_UINT16, BASE_HEX, NULL, "nvme-rdma.cm.req.qid", "Queue Id", "0: the admin queue."),

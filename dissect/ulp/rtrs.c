@@ -10,6 +10,8 @@
 #define WRITE_LEN    4
 #define READ_LEN     8
 #define PAGE         4096
+#define MAGIC        0x1bbd
+#define IMM_BITS     28 /* of an immediate, below its kind */
 
 void rtrs_imm_get(struct rtrs_imm *i, uint32_t imm)
 {
@@ -150,7 +152,7 @@ enum ulp_looks rtrs_looks(const uint8_t *b, uint32_t len, bool whole)
 
 bool rtrs_private_fits(const uint8_t *b, uint32_t len)
 {
-    return len >= 8 && b[0] == 0 && b[1] == 0 && load_le16(b + 2) == 0x1bbd;
+    return len >= 8 && b[0] == 0 && b[1] == 0 && load_le16(b + 2) == MAGIC;
 }
 
 /* --- Fields ----------------------------------------------------------------------------------- */
@@ -247,10 +249,30 @@ static const struct field rtrs_req_fields[] = {
 };
 UPPER_HDR(rtrs_req, "rdma.rtrs.req", "RTRS private data (REQ)", "rtrs", NULL, 44);
 
+static const struct vname errors[] = {{1, "EPERM"},   {12, "ENOMEM"}, {16, "EBUSY"},      {17, "EEXIST"},
+                                      {22, "EINVAL"}, {71, "EPROTO"}, {104, "ECONNRESET"}};
+
+const char *rtrs_refusal_str(const struct ulp_body *body)
+{
+    if (body->len < 6 || load_le16(body->b) != MAGIC)
+        return NULL;
+    return vname_find(errors, ARRAY_LEN(errors), (uint16_t)-load_le16(body->b + 4));
+}
+
+unsigned rtrs_chunk_bits(const uint8_t *b, uint32_t len)
+{
+    unsigned depth = len >= 8 && load_le16(b) == MAGIC ? load_le16(b + 6) : 0, bits = IMM_BITS;
+
+    for (unsigned last = depth ? depth - 1 : 0; last; last >>= 1)
+        bits--;
+    return depth > 1 ? bits : RTRS_DEPTH_BITS;
+}
+
 static const struct field rtrs_rep_fields[] = {
     FIELD_LE(NULL, 0, 2, FT_UINT16, BASE_HEX, NULL, "rdma.rtrs.cm.magic", "Magic number", "0x1bbd."),
     FIELD_LE(NULL, 2, 2, FT_UINT16, BASE_HEX, NULL, "rdma.rtrs.cm.version", "Version", "Version."),
-    HALF(4, "rdma.rtrs.cm.error", "Error", "Why the server refuses; 0: it does not."),
+    FIELD_LE(NULL, 4, 2, FT_INT16, BASE_DEC, NULL, "rdma.rtrs.cm.error", "Error",
+             "Why the server refuses: an errno below 0; 0: it does not."),
     HALF(6, "rdma.rtrs.cm.depth", "Queue Depth", "Chunks of the server: requests at a time."),
     WORD(NULL, 8, "rdma.rtrs.cm.max_io", "Max IO Size", "Bytes of a request's data."),
     WORD(NULL, 12, "rdma.rtrs.cm.max_header", "Max Header Size", "Bytes of its messages."),

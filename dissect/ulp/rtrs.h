@@ -75,6 +75,11 @@ enum ulp_looks rtrs_looks_write(const uint8_t *b, uint32_t len, uint64_t va, uin
 /* Whether private data of a REQ are those of RTRS: two zero bytes, a magic number. */
 bool rtrs_private_fits(const uint8_t *b, uint32_t len);
 
+/* Bits of an immediate below the number of the chunk, by the queue depth in the private data of a REP. */
+unsigned rtrs_chunk_bits(const uint8_t *b, uint32_t len);
+/* What the private data of a REJ say, which are those of a REP: "ECONNRESET"; NULL: not known. */
+const char *rtrs_refusal_str(const struct ulp_body *body);
+
 /* Layers: a SEND; a request (r, in `tail`); what an immediate says; private data of a REQ or REP. */
 void rtrs_send_layers(struct pkt *p, const struct ulp_body *body);
 void rtrs_request_layers(struct pkt *p, const struct ulp_body *tail, const struct rtrs *r);

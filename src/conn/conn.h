@@ -116,6 +116,7 @@ struct flow {
     struct conn_params params; /* of the requests in this flow */
 };
 
+#define CONN_ANSWER   8  /* bytes of a REP's private data that are kept */
 #define CONN_GREETING 56 /* bytes of a REQ's private data that are kept: all that the RDMA IP CM service leaves */
 
 /* A connection that was learnt (from CM, a TCP exchange, --pair), maybe before its packets: both ends, 0 and 1. */
@@ -131,6 +132,8 @@ struct conn_known {
     uint16_t port;                   /* RDMA-CM: at which end 1 listens; 0: not known */
     uint8_t greeting_len;            /* bytes of `greeting`; 0: not CM */
     uint8_t greeting[CONN_GREETING]; /* the consumer's private data of the REQ, from their first byte */
+    uint8_t answer_len;              /* bytes of `answer` */
+    uint8_t answer[CONN_ANSWER];     /* the private data of the REP, from their first byte */
     /* where it was learnt from */
     enum pairing how;
     bool any_psn[2];                     /* psn[] of this end is not known */

@@ -391,6 +391,8 @@ static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt 
     k.port = req->port;
     k.greeting_len = req->greeting_len;
     memcpy(k.greeting, req->greeting, sizeof k.greeting);
+    k.answer_len = (uint8_t)min_u32(cm_private_captured(&msg->cm), CONN_ANSWER);
+    memcpy(k.answer, m->private_data, k.answer_len);
     k.params[1] = req->peer;
     k.params[1].have_depth = CM_HAS(&msg->cm, rep, init_depth);
     k.params[1].depth = m->init_depth;

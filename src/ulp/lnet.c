@@ -118,8 +118,12 @@ static bool lnet_message(struct ulp_conn *c, struct ulp_message *m)
 
 static void lnet_setup(struct pkt *show, const struct ulp_setup *s)
 {
-    if (s->attr != CM_REJ)
+    if (s->attr != CM_REJ) {
         lnet_layers(show, &s->body);
+        return;
+    }
+    lnet_reject_layers(show, &s->body);
+    *s->why = lnet_refusal_str(&s->body);
 }
 
 static void lnet_name_text(struct buf *b, const struct ulp_command *c)

@@ -223,6 +223,8 @@ static void nvme_data(struct ulp_conn *c, const struct ulp_data *d)
 static void nvme_setup(struct pkt *show, const struct ulp_setup *s)
 {
     nvme_private_layers(show, &s->body, s->attr == CM_REQ ? NVME_REQ : s->attr == CM_REP ? NVME_REP : NVME_REJ);
+    if (s->attr == CM_REJ)
+        *s->why = nvme_refusal_str(&s->body);
 }
 
 /* --- Text and values -------------------------------------------------------------------------- */

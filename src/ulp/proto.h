@@ -95,6 +95,8 @@ struct ulp_proto {
     enum ulp_looks (*looks_write)(const uint8_t *b, uint32_t len, uint64_t va, uint32_t imm);
     /* `greeting`: private data of the REQ, `len` bytes, 0: none was seen. May be NULL. */
     void (*open)(struct ulp_conn *c, const uint8_t *greeting, uint32_t len);
+    /* behind open(): the first CONN_ANSWER bytes of the REP's private data, or fewer. May be NULL. */
+    void (*accepted)(struct ulp_conn *c, const uint8_t *answer, uint32_t len);
     /* the number of the queue, channel or stream that the connection is; NULL: it has none */
     uint32_t (*queue)(const struct ulp_conn *c);
     /* false: the bytes are none of this protocol */

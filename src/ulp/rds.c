@@ -85,7 +85,9 @@ static bool rds_message(struct ulp_conn *c, struct ulp_message *m)
 
 static void rds_setup(struct pkt *show, const struct ulp_setup *s)
 {
-    if (s->attr != CM_REJ && rds_private_fits(s->body.b, s->body.len))
+    if (s->attr == CM_REJ && s->body.len >= 4)
+        rds_reject_layers(show, &s->body);
+    else if (s->attr != CM_REJ && rds_private_fits(s->body.b, s->body.len))
         rds_private_layers(show, &s->body);
 }
 

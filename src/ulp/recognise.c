@@ -266,8 +266,12 @@ static struct ulp_flow *recognise(struct ulp *u, uint32_t flow, const struct pkt
     first = attach(c, flow, side);
     if (!first)
         ulp_conn_free(c, ULP_OPEN);
-    else if (proto->open)
+    if (!first)
+        return NULL;
+    if (proto->open)
         proto->open(c, k ? k->greeting : NULL, k ? k->greeting_len : 0);
+    if (proto->accepted && k && k->answer_len)
+        proto->accepted(c, k->answer, k->answer_len);
     return first;
 }
 

@@ -52,6 +52,12 @@ static void rtrs_open(struct ulp_conn *c, const uint8_t *greeting, uint32_t len)
     ((struct session *)ulp_state(c))->bits = RTRS_DEPTH_BITS;
 }
 
+/* The server's queue depth tells how its chunks are numbered. */
+static void rtrs_accepted(struct ulp_conn *c, const uint8_t *b, uint32_t len)
+{
+    ((struct session *)ulp_state(c))->bits = (uint8_t)rtrs_chunk_bits(b, len);
+}
+
 /* --- Requests --------------------------------------------------------------------------------- */
 
 static void keep_user(struct own *o, const uint8_t *b, uint32_t len)
@@ -229,8 +235,9 @@ static bool rtrs_message(struct ulp_conn *c, struct ulp_message *m)
 
 static void rtrs_setup(struct pkt *show, const struct ulp_setup *s)
 {
-    if (s->attr != CM_REJ)
-        rtrs_private_layers(show, &s->body, s->attr == CM_REP);
+    rtrs_private_layers(show, &s->body, s->attr != CM_REQ);
+    if (s->attr == CM_REJ)
+        *s->why = rtrs_refusal_str(&s->body);
 }
 
 /* --- Text and values -------------------------------------------------------------------------- */
@@ -308,6 +315,7 @@ const struct ulp_proto ulp_rtrs = {
     .looks = rtrs_looks,
     .looks_write = rtrs_looks_write,
     .open = rtrs_open,
+    .accepted = rtrs_accepted,
     .message = rtrs_message,
     .write = rtrs_write,
     .setup = rtrs_setup,
