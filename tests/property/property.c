@@ -125,11 +125,12 @@ static bool hides_opener(const struct play *p, enum mutation m)
     return m == CUT || (p->traffic.type == QPT_XRC_INI && (m == DROPPED || m == ONE_WAY));
 }
 
-/* Whether the tap at `place` has seen no more than one host of an XRC conversation in both directions open a
- * connection: the network has lost what the other one sent. */
+/* Whether the network has lost each REQ of the host that is meant by "requester" before the tap at `place`, in an XRC
+ * conversation in both directions: there, all that opens a connection is the other host, and what the option says of
+ * the tap is wrong. */
 static bool lacks_opener(const struct play *p, unsigned place)
 {
-    return p->traffic.type == QPT_XRC_INI && !trace_both_open(&p->tap[place]);
+    return p->traffic.type == QPT_XRC_INI && !trace_opens(&p->tap[place], &p->sim.ep[0].addr);
 }
 
 /* Where connection management was not captured, the requester is the end whose request was captured first; here, at

@@ -221,20 +221,18 @@ void trace_mutate(struct trace *t, enum mutation m, struct prng *r)
     }
 }
 
-bool trace_both_open(const struct trace *t)
+bool trace_opens(const struct trace *t, const struct link_addr *host)
 {
-    uint64_t first = 0;
+    uint64_t from =
+        t->linktype == LINK_INFINIBAND ? host->lid : (uint64_t)load_be32(host->mac) << 16 | load_be16(host->mac + 4);
 
     for (size_t i = 0; i < t->n; i++) {
         struct cm_msg m;
         struct frame f;
         struct pkt p;
         frame_decode(&p, &f, trace_data(t, i), t->shot[i].len, t->linktype);
-        if (!cm_msg_of(&m, &p) || m.mad.attr_id != CM_REQ)
-            continue;
-        if (first && first != direction(t, i))
+        if (direction(t, i) == from && cm_msg_of(&m, &p) && m.mad.attr_id == CM_REQ)
             return true;
-        first = direction(t, i);
     }
     return false;
 }

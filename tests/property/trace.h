@@ -3,6 +3,7 @@
 #ifndef RDMATRACE_PROPERTY_TRACE_H
 #define RDMATRACE_PROPERTY_TRACE_H
 
+#include "gen/endpoint/build.h"
 #include "gen/net/tap.h"
 #include "src/judge/judge.h"
 
@@ -56,8 +57,8 @@ const char *mutation_str(enum mutation m);
  * --complete. */
 bool mutation_is_complete(enum mutation m);
 void trace_mutate(struct trace *t, enum mutation m, struct prng *r);
-/* Whether a REQ of each host is there: both open connections, as far as the capture shows. */
-bool trace_both_open(const struct trace *t);
+/* Whether a REQ of this host is there. */
+bool trace_opens(const struct trace *t, const struct link_addr *host);
 /* Connection management was not captured. */
 void trace_drop_cm(struct trace *t);
 /* The frames of `n` captures of one link type as one, in the order of time, captures later in the list behind those of
