@@ -262,6 +262,8 @@ static void announce(struct cm_agent *a, const struct agent_id *id, const struct
     own->mtu = (uint8_t)cm_mtu_code(p->path_mtu ? p->path_mtu : ep->cfg.mtu);
     own->resp_res = p->responder_resources;
     own->init_depth = p->initiator_depth;
+    if (p->has_retry)
+        own->retry_count = p->retry;
     if (p->has_rnr_retry)
         own->rnr_retry = p->rnr_retry;
     own->path.flow = chance & 0xfffff;

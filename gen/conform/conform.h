@@ -9,7 +9,7 @@
 #include "gen/script/live.h"
 #include "src/transport/rules.h"
 
-#define CONFORM_TESTS    320 /* most tests of a battery */
+#define CONFORM_TESTS    400 /* most tests of a battery */
 #define CONFORM_RULES    12  /* most rules of a test */
 #define CONFORM_MEASURES 4   /* most things that a test measures by its capture */
 

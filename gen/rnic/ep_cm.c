@@ -123,6 +123,8 @@ static int param_of(struct rnic *r, const struct rnic_cm_param *p, struct rdmacm
                                 .access = ACCESS_REMOTE_WRITE | ACCESS_REMOTE_READ | ACCESS_REMOTE_ATOMIC,
                                 .responder_resources = (uint8_t)p->responder_resources,
                                 .initiator_depth = (uint8_t)p->initiator_depth,
+                                .has_retry = true,
+                                .retry = (uint8_t)min_u32(p->retry_count, 7),
                                 .has_rnr_retry = true,
                                 .rnr_retry = (uint8_t)min_u32(p->rnr_retry, 7),
                                 .private_len = (uint8_t)p->n_private,

@@ -106,7 +106,8 @@ static bool send_req(struct script *s, const struct token *t, struct sim_conn *c
     int err;
 
     if (script_is_dut(s, host))
-        return dut_connect(s, c);
+        return c->peer[host].path_mtu == SCRIPT_MTU ? dut_connect(s, c)
+                                                    : dut_lacks(s, "librdmacm chooses the path MTU");
     err = sim_conn_connect(&s->sim, c, host);
     return err == 0 || text_fail(&s->err, t, "connect: %s", strerror(-err));
 }

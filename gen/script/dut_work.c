@@ -187,10 +187,13 @@ bool dut_srq(struct script *s, const struct script_srq *q, uint32_t pd, uint32_t
     if (q->xrcd)
         return dut_lacks(s, "XRC is not tested");
     dut_begin(s, "srq pd=%s max_wr=%u max_sge=4", domain, depth);
-    if (!dut_make(s, "srq", d->srq[i]))
-        return false;
-    dut_begin(s, "srq modify srq=%s limit=%u", d->srq[i], limit);
-    return limit == 0 || dut_must(s);
+    return dut_make(s, "srq", d->srq[i]) && (limit == 0 || dut_limit(s, q, limit));
+}
+
+bool dut_limit(struct script *s, const struct script_srq *q, uint32_t limit)
+{
+    dut_begin(s, "srq modify srq=%s limit=%u", s->dut->srq[q - s->srq], limit);
+    return dut_must(s) != NULL;
 }
 
 /* --- Queue pairs ------------------------------------------------------------------------------ */

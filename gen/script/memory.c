@@ -102,6 +102,20 @@ bool script_srq_add(struct script *s, const struct token *t, unsigned n)
     return !script_is_dut(s, q->host) || dut_srq(s, q, script_pd(s, q->host, pd), (uint32_t)depth, (uint32_t)limit);
 }
 
+/* "limit NAME N". */
+bool script_limit(struct script *s, unsigned host, const struct token *t, unsigned n)
+{
+    struct script_srq *q = n == 2 ? script_srq_of(s, host, t) : NULL;
+    uint64_t limit;
+
+    if (n != 2)
+        return text_fail(&s->err, NULL, "limit: expected a shared receive queue and a number");
+    if (!q || !script_num(s, &t[1], 65536, &limit))
+        return false;
+    ep_srq_limit(s->sim.ep[host], q->handle, (uint32_t)limit);
+    return !script_is_dut(s, host) || dut_limit(s, q, (uint32_t)limit);
+}
+
 bool script_mw_add(struct script *s, const struct token *t, unsigned n)
 {
     struct script_mem *m = &s->mem[s->n_mem];

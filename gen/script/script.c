@@ -159,6 +159,8 @@ static bool host_line(struct script *s, const struct token *t, unsigned n)
         return script_arm(s, host, t + 2, n - 2);
     if (token_is(&t[1], "attach"))
         return script_attach(s, host, t + 2, n - 2);
+    if (token_is(&t[1], "limit"))
+        return script_limit(s, host, t + 2, n - 2);
     if (token_is(&t[1], "modify"))
         return script_modify(s, host, t + 2, n - 2);
     return script_expect(s, host, t + 1, n - 1);

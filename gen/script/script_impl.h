@@ -90,6 +90,8 @@ bool script_take_pd(struct script *s, const struct token *v, unsigned *pd);
 bool script_start(struct script *s);
 /* Memory (memory.c). */
 script_fn script_mem_add, script_srq_add, script_mw_add, script_mr_add, script_dereg, script_register;
+/* Execute "limit"; words after the host and "limit". */
+bool script_limit(struct script *s, unsigned host, const struct token *t, unsigned n);
 /* Work (post.c): words after the host. */
 bool script_post(struct script *s, unsigned host, const struct token *t, unsigned n);
 /* Execute "arm"; words after the host and "arm". */
@@ -210,6 +212,7 @@ uint64_t dut_inline(const struct script *s, const struct script_mem *m);
 /* Read a place in its memory into the local copy. */
 bool dut_fetch(struct script *s, const struct script_place *p);
 bool dut_srq(struct script *s, const struct script_srq *q, uint32_t pd, uint32_t depth, uint32_t limit);
+bool dut_limit(struct script *s, const struct script_srq *q, uint32_t limit);
 /* Create the queue pair of a connection, with `awrite` for ATOMIC WRITE, with `notify` and a completion queue that may
  * be armed, and announce its QPN to the other host; bring
  * it to RTS. */
@@ -284,6 +287,7 @@ void script_forget_sent(struct script *s);
 /* Report a failed expectation: a line with the file, the line number and the text. Returns false. */
 bool script_fail(struct script *s, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
+#define SCRIPT_MTU 1024 /* path MTU of queue pairs that are given none */
 /* How long an expectation waits in virtual time: longer than all retries take. */
 #define SCRIPT_PATIENCE (1000 * NS_PER_S)
 

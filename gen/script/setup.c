@@ -389,7 +389,7 @@ bool script_qp(struct script *s, const struct token *t, unsigned n)
         type++;
     if (type == ARRAY_LEN(types))
         return text_fail(&s->err, &t[1], "qp: expected rc, uc, ud or xrc, found '%.*s'", (int)t[1].len, t[1].p);
-    sim_conn_config_init(&c, (enum qp_type)type, 1024);
+    sim_conn_config_init(&c, (enum qp_type)type, SCRIPT_MTU);
     c.max_sge = 4;
     c.max_inline = 256;
     for (unsigned h = 0; h < NET_HOSTS; h++) {

@@ -56,6 +56,8 @@ struct rdmacm_param {
     uint8_t access;              /* ACCESS_REMOTE_* granted to the peer */
     uint8_t responder_resources; /* READs and atomics of the peer's served at a time */
     uint8_t initiator_depth;     /* READs and atomics wanted outstanding */
+    bool has_retry;              /* connections: else 7; librdmacm has its own member */
+    uint8_t retry;               /* retry count that the peer is to have */
     bool has_rnr_retry;          /* connections: else 7; librdmacm has its own member */
     uint8_t rnr_retry;           /* RNR retry count that the peer is to have */
     uint16_t path_mtu;           /* bytes; 0: the largest that the port allows */
