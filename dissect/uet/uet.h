@@ -2,7 +2,9 @@
  *
  * The specification was not at hand. What stands here is what two independent sources agree on: the headers of xdp2
  * (github.com/xdp2-dev/xdp2) and of the reference provider (github.com/ultraethernet/uet-ref-prov). No packet of a real
- * device was seen. Of encrypted packets (TSS) only the type is shown; bytes that do not fit are left as they are. */
+ * device was seen. Of encrypted packets (TSS) only the header is shown. Names of
+ * fields are those of Wireshark's packet-uet.c, which no release has so far, where it reads the same; bytes that do not
+ * fit are left as they are. */
 #ifndef RDMATRACE_DISSECT_UET_UET_H
 #define RDMATRACE_DISSECT_UET_UET_H
 
@@ -41,7 +43,7 @@ enum { UET_NONE, UET_SMALL, UET_MEDIUM, UET_STANDARD, UET_RESPONSE, UET_RESPONSE
 void uet_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
 
 /* clang-format off */
-#define UET_HDRS(X) X(uet_pds) X(uet_request) X(uet_response)
+#define UET_HDRS(X) X(uet_pds) X(uet_small) X(uet_medium) X(uet_request) X(uet_response)
 /* clang-format on */
 #define UET_DECLARE(name) extern const struct hdr name##_hdr;
 UET_HDRS(UET_DECLARE)

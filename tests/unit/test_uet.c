@@ -80,15 +80,15 @@ Test(uet, a_request_and_what_it_asks_for)
     packet(UET_PORT, b, sizeof b, sizeof b);
     cr_expect_str_eq(info(), "UET RUD_REQ PSN 1000 PDC 5 > 6 | write");
     cr_expect_str_eq(pkt_column(&p), "UET");
-    cr_expect_eq(value_of("uet.pds.clear_psn"), -3);
+    cr_expect_eq(value_of("uet.pds.clear_psn"), 997);
     cr_expect_eq(value_of("uet.pds.flags.ar"), 1);
     cr_expect_eq(value_of("uet.pds.flags.syn"), 0);
-    cr_expect_eq(value_of("rdma.uet.ses.opcode"), 1);
-    cr_expect_eq(value_of("rdma.uet.ses.message_id"), 77);
-    cr_expect_eq(value_of("rdma.uet.ses.job"), 9);
-    cr_expect_eq(value_of("rdma.uet.ses.key"), 0x1234);
-    cr_expect_eq(value_of("rdma.uet.ses.request_length"), 4096);
-    cr_expect_eq(value_of("rdma.uet.ses.message_offset"), INT64_MIN, "of later packets");
+    cr_expect_eq(value_of("uet.ses.std.opcode"), 1);
+    cr_expect_eq(value_of("uet.ses.std.message_id"), 77);
+    cr_expect_eq(value_of("uet.ses.std.job_id"), 9);
+    cr_expect_eq(value_of("uet.ses.std.mem_key_match_bits"), 0x1234);
+    cr_expect_eq(value_of("uet.ses.std.request_length"), 4096);
+    cr_expect_eq(value_of("uet.ses.std.message_offset"), INT64_MIN, "of later packets");
     packet(UET_PORT_PROV, b, sizeof b, sizeof b);
     cr_expect_eq(value_of("uet.pds.psn"), 1000);
     packet(4794, b, sizeof b, sizeof b);
@@ -105,8 +105,8 @@ Test(uet, acknowledgements_and_refusals)
     b[33] = 0x1b;
     packet(UET_PORT, b, sizeof b, sizeof b);
     cr_expect_str_eq(info(), "UET ACK_CC CACK PSN 1000 PDC 0 > 0");
-    cr_expect_eq(value_of("rdma.uet.ack.sack_bitmap"), 0xff);
-    cr_expect_eq(value_of("rdma.uet.response.code"), 0x1b);
+    cr_expect_eq(value_of("uet.pds.ack.sack_bitmap"), 0xff);
+    cr_expect_eq(value_of("uet.ses.rsp.return_code"), 0x1b);
     memset(b, 0, sizeof b);
     store_be16(b, UET_NACK << 11);
     b[2] = 0x0b;
@@ -128,14 +128,14 @@ Test(uet, a_request_that_opens_a_context_has_a_psn_offset_in_place_of_the_peers)
     store_be16(b + 10, 0x8000 | 2);
     packet(UET_PORT, b, sizeof b, sizeof b);
     cr_expect_str_eq(info(), "UET RUD_REQ SYN PSN 1000 PDC 5 PSN offset 2 (starts at 998) PDC info 0x8 | write");
-    cr_expect_eq(value_of("rdma.uet.pds.psn_offset"), 2);
+    cr_expect_eq(value_of("uet.pds.psn_offset"), 2);
     cr_expect_eq(value_of("rdma.uet.pds.pdc_info"), 8, "a number: what its bits mean is not certain");
     cr_expect_eq(value_of("rdma.uet.pds.use_rsv"), INT64_MIN);
     cr_expect_eq(value_of("uet.pds.dpdcid"), INT64_MIN);
     b[1] &= (uint8_t)~0x04;
     packet(UET_PORT, b, sizeof b, sizeof b);
     cr_expect_eq(value_of("uet.pds.dpdcid"), 0x8002);
-    cr_expect_eq(value_of("rdma.uet.pds.psn_offset"), INT64_MIN);
+    cr_expect_eq(value_of("uet.pds.psn_offset"), INT64_MIN);
     cr_expect_eq(value_of("rdma.uet.pds.pdc_info"), INT64_MIN);
 }
 
@@ -180,6 +180,112 @@ Test(uet, what_does_not_fit_stays_udp)
         }
 }
 
+/* Each header with all its bytes: what stands where in it. */
+Test(uet, every_header_has_its_fields)
+{
+    uint8_t b[60] = {0};
+
+    store_be16(b, UET_RUD_CC_REQ << 11 | UET_SMALL << 7);
+    store_be32(b + 12, 3u << 24 | 0x4711);
+    b[16] = 2;
+    b[17] = 0x23;
+    store_be16(b + 18, 0xc000 | 700);
+    store_be64(b + 28, 0x1000);
+    packet(UET_PORT, b, 36, 36);
+    cr_expect_str_eq(info(), "UET RUD_CC_REQ PSN 0 PDC 0 > 0 | read");
+    cr_expect_eq(value_of("uet.pds.cc_state.ccc_id"), 3);
+    cr_expect_eq(value_of("uet.pds.cc_state.credit_target"), 0x4711);
+    cr_expect_eq(value_of("uet.ses.small_req.flags.dc"), 1);
+    cr_expect_eq(value_of("uet.ses.small_req.eom"), 1);
+    cr_expect_eq(value_of("uet.ses.small_req.req_length"), 700);
+    cr_expect_eq(value_of("uet.ses.small_req.buffer_offset"), 0x1000);
+
+    memset(b, 0, sizeof b);
+    store_be16(b, UET_UUD_REQ << 11 | UET_MEDIUM << 7);
+    b[4] = 5;
+    store_be64(b + 16, 0x77);
+    store_be32(b + 24, 0x88);
+    store_be64(b + 28, 0x99);
+    packet(UET_PORT, b, 36, 36);
+    cr_expect_eq(value_of("uet.ses.med_req.opcode"), 5);
+    cr_expect_eq(value_of("rdma.uet.ses.med_req.data"), 0x77);
+    cr_expect_eq(value_of("uet.ses.med_req.initiator"), 0x88);
+    cr_expect_eq(value_of("uet.ses.med_req.mem_key_match_bits"), 0x99);
+    cr_expect_eq(value_of("uet.pds.psn"), INT64_MIN);
+
+    memset(b, 0, sizeof b);
+    store_be16(b, UET_ACK_CC << 11 | 0x20 | 0x04);
+    store_be16(b + 2, (uint16_t)-2);
+    store_be32(b + 4, 1);
+    b[12] = 0x01;
+    b[13] = 8;
+    store_be16(b + 24, 9);
+    b[26] = 0x85;
+    store_be32(b + 26, 0x85000102);
+    store_be16(b + 30, 6);
+    packet(UET_PORT, b, 32, 32);
+    cr_expect_eq(value_of("uet.pds.flags.m"), 1);
+    cr_expect_eq(value_of("uet.pds.flags.req"), 2);
+    cr_expect_eq(value_of("uet.pds.flags.syn"), INT64_MIN);
+    cr_expect_eq(value_of("uet.pds.ack_psn"), UINT32_MAX, "it wraps");
+    cr_expect_eq(value_of("uet.pds.ack.mpr"), 8);
+    cr_expect_eq(value_of("rdma.uet.ack.cc_flags"), 1);
+    cr_expect_eq(value_of("uet.pds.ack.cc_state.service_time"), 9);
+    cr_expect_eq(value_of("uet.pds.ack.cc_state.rc"), 1);
+    cr_expect_eq(value_of("uet.pds.ack.cc_state.rcv_cwnd_pend"), 5);
+    cr_expect_eq(value_of("uet.pds.ack.cc_state.rcvd_bytes"), 0x000102);
+    cr_expect_eq(value_of("uet.pds.ack.cc_state.ooo_count"), 6);
+    b[1] |= 0x08;
+    b[12] = 0x10;
+    packet(UET_PORT, b, 32, 32);
+    cr_expect_eq(value_of("uet.pds.ack_psn"), INT64_MIN, "a probe's");
+    cr_expect_eq(value_of("uet.pds.ctrl_probe_opaque"), 0xfffe);
+    cr_expect_eq(value_of("uet.pds.ack.cc_state.credit"), 0x000985);
+    cr_expect_eq(value_of("uet.pds.ack.cc_state.service_time"), INT64_MIN);
+
+    memset(b, 0, sizeof b);
+    store_be16(b, UET_RUDI_RESP << 11 | UET_RESPONSE_DATA << 7);
+    store_be32(b + 4, 0x1234);
+    b[8] = 2;
+    b[9] = 1;
+    store_be16(b + 16, 11);
+    store_be16(b + 18, 0xc000 | 12);
+    store_be32(b + 20, 13);
+    store_be32(b + 24, 14);
+    packet(UET_PORT, b, 28, 28);
+    cr_expect_eq(value_of("uet.pds.rudi.pkt_id"), 0x1234);
+    cr_expect_eq(value_of("uet.ses.rsp.read_req_message_id"), 11);
+    cr_expect_eq(value_of("uet.ses.rsp.payload_length"), 12);
+    cr_expect_eq(value_of("uet.ses.rsp.mod_length"), 13);
+    cr_expect_eq(value_of("uet.ses.rsp.message_offset"), 14);
+    store_be16(b, UET_RUDI_RESP << 11 | UET_RESPONSE_SMALL << 7);
+    store_be16(b + 10, 21);
+    store_be32(b + 16, 22);
+    packet(UET_PORT, b, 20, 20);
+    cr_expect_eq(value_of("uet.ses.rsp.payload_length"), 21);
+    cr_expect_eq(value_of("rdma.uet.ses.rsp.request_psn"), 22);
+    cr_expect_eq(value_of("uet.ses.rsp.message_id"), INT64_MIN);
+}
+
+Test(uet, encrypted_packets_show_their_header)
+{
+    uint8_t b[40] = {UET_TSS << 3 | 0x01, 0, 0x12, 0x34};
+
+    store_be64(b + 4, 0x55);
+    packet(UET_PORT, b, sizeof b, sizeof b);
+    cr_expect_eq(value_of("uet.tss.an"), 1);
+    cr_expect_eq(value_of("uet.tss.sdi"), 0x1234);
+    cr_expect_eq(value_of("uet.tss.tsc"), 0x55);
+    cr_expect_eq(value_of("uet.tss.ssi"), INT64_MIN);
+    cr_expect_eq(value_of("uet.pds.nh"), INT64_MIN);
+    b[0] |= 0x04;
+    packet(UET_PORT, b, sizeof b, sizeof b);
+    cr_expect_eq(value_of("uet.tss.ssi"), 0);
+    cr_expect_eq(value_of("uet.tss.tsc"), UINT64_C(0x55) << 32);
+    packet(UET_PORT, b, 15, 15);
+    cr_expect_eq(value_of("uet.pds.type"), INT64_MIN, "cut");
+}
+
 /* What a code of this field is called; "": nothing. */
 static const char *name_of(const char *field, uint64_t code)
 {
@@ -198,10 +304,10 @@ Test(uet, codes_have_names)
 {
     for (unsigned c = 0; c <= 0xff; c++) {
         bool nack = (c >= 0x01 && c <= 0x1a && c != 0x0c) || c >= 0xfd, code = c <= 0x24;
-        cr_expect_eq(*name_of("rdma.uet.nack.code", c) != '\0', nack, "NACK 0x%02x: %s", c,
-                     name_of("rdma.uet.nack.code", c));
-        cr_expect_eq(*name_of("rdma.uet.response.code", c) != '\0', code, "return code 0x%02x", c);
+        cr_expect_eq(*name_of("uet.pds.nack.code", c) != '\0', nack, "NACK 0x%02x: %s", c,
+                     name_of("uet.pds.nack.code", c));
+        cr_expect_eq(*name_of("uet.ses.rsp.return_code", c) != '\0', code, "return code 0x%02x", c);
     }
-    cr_expect_str_eq(name_of("rdma.uet.response.code", 0x16), "atomic: inexact");
-    cr_expect_str_eq(name_of("rdma.uet.response.code", 0x0c), "address out of range");
+    cr_expect_str_eq(name_of("uet.ses.rsp.return_code", 0x16), "atomic: inexact");
+    cr_expect_str_eq(name_of("uet.ses.rsp.return_code", 0x0c), "address out of range");
 }
