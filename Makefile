@@ -139,6 +139,9 @@ interop-image: ## fetch the packages of the virtual machines and build their ima
 cluster: all ## scan, merge and rdmatrace-mpi under a real Slurm of two nodes on this machine (root; slurmctld, slurmd, slurm-client, munge): half a minute
 	@BUILD=$(BUILD) tests/cluster || [ $$? = 77 ]
 
+machines: all ## MACHINES_MB megabytes (4000) of captures of 50 simulated hosts, analysed by one process, and shared out by files and by MPI, some of them killed: equal to the byte
+	@BUILD=$(BUILD) tests/bench/machines $(or $(MACHINES_MB),4000)
+
 experiments: all $(BUILD)/experiments ## congestion control, networks and workloads against published values, as one table: build/experiments.tsv
 	@BUILD=$(BUILD) tests/experiments/run -o $(BUILD)/experiments.tsv
 
@@ -217,6 +220,6 @@ clean: ## remove what was built
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
 
-.PHONY: all demo test check cluster experiments soak reproducible interop interop-image asan keys mutants fuzz bench install uninstall dist deb rpm format clean help
+.PHONY: all demo test check cluster machines experiments soak reproducible interop interop-image asan keys mutants fuzz bench install uninstall dist deb rpm format clean help
 .SECONDARY:
 -include $(patsubst %.c,$(BUILD)/%.d,$(CORE) $(TRACE) $(GEN) $(CLI) $(GENCLI) $(UNIT) $(FUZZ) $(wildcard tests/*/*.c))

@@ -11,7 +11,7 @@
 
 struct truth;
 
-#define SIM_FILES_MAX 32 /* options -w, at most */
+#define SIM_FILES_MAX 256 /* options -w, at most */
 
 /* An output capture of -w. */
 struct sim_file {
