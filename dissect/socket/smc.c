@@ -150,6 +150,18 @@ void smc_rkey_get(struct smc_rkey *r, const uint8_t *b, unsigned i)
     *r = (struct smc_rkey){load_be32(at), load_be32(at + 4), load_be64(at + 8)};
 }
 
+#define DELETED_AT 8 /* R_Keys of Delete RKey */
+
+unsigned smc_deleted(const uint8_t *b, uint32_t len)
+{
+    return len < SMC_LEN || (b[0] & 15) != SMC_DELETE_RKEY ? 0 : min_u32(b[4], (len - DELETED_AT) / 4);
+}
+
+uint32_t smc_deleted_rkey(const uint8_t *b, unsigned i)
+{
+    return load_be32(b + DELETED_AT + 4 * i);
+}
+
 static bool is_zero(const uint8_t *b, unsigned from, unsigned to)
 {
     while (from < to)
@@ -392,6 +404,52 @@ static bool is_add_link_v2(const uint8_t *p, uint32_t len)
 }
 TYPE_IS(is_delete_link, SMC_DELETE_LINK)
 TYPE_IS(is_confirm_rkey, SMC_CONFIRM_RKEY)
+TYPE_IS(is_add_link_cont, SMC_ADD_LINK_CONT)
+TYPE_IS(is_request_add_link, SMC_REQUEST_ADD_LINK)
+TYPE_IS(is_test_link, SMC_TEST_LINK)
+TYPE_IS(is_delete_rkey, SMC_DELETE_RKEY)
+TYPE_IS(is_confirm_rkey_cont, SMC_CONFIRM_RKEY_CONT)
+static bool names_other(const uint8_t *p, uint32_t len)
+{
+    return is_confirm_rkey(p, len) && p[4] >= 1;
+}
+static bool names_others(const uint8_t *p, uint32_t len)
+{
+    return is_confirm_rkey(p, len) && p[4] >= 2;
+}
+/* The same memory on another link. */
+#define OTHER_LINK(when, at)                                                                                           \
+    NUMBER(when, at, 1, FT_UINT8, BASE_HEX, NULL, "smc.confirm.rkey.link.number", "Link Number", "Another link."),     \
+        WORD(when, (at) + 1, "smc.confirm.rkey.new.rkey", "New Rkey for that link", "R_Key of the memory there."),     \
+        LONG(when, (at) + 5, "smc.confirm.rkey.new.virt", "New RMB virtual address for that link",                     \
+             "Its address there.")
+static bool has_pair(const uint8_t *p, uint32_t len)
+{
+    return is_add_link_cont(p, len) && p[5] >= 1;
+}
+static bool has_pairs(const uint8_t *p, uint32_t len)
+{
+    return is_add_link_cont(p, len) && p[5] >= 2;
+}
+#define DELETES(name, i)                                                                                               \
+    static bool name(const uint8_t *p, uint32_t len)                                                                   \
+    {                                                                                                                  \
+        return smc_deleted(p, len) > (i);                                                                              \
+    }
+DELETES(deletes_1, 0)
+DELETES(deletes_2, 1)
+DELETES(deletes_3, 2)
+DELETES(deletes_4, 3)
+DELETES(deletes_5, 4)
+DELETES(deletes_6, 5)
+DELETES(deletes_7, 6)
+DELETES(deletes_8, 7)
+#define DELETED(when, i)                                                                                               \
+    WORD(when, DELETED_AT + 4 * (i), "smc.delete.rkey.deleted", "RKey", "Of memory that is to be no more.")
+static bool rejects(const uint8_t *p, uint32_t len)
+{
+    return is_add_link(p, len) && p[3] & 0x40;
+}
 static bool is_not_v2(const uint8_t *p, uint32_t len)
 {
     return len >= 2 && p[0] >> 4 != 2;
@@ -402,7 +460,20 @@ static bool is_not_v2(const uint8_t *p, uint32_t len)
         NUMBER(is_not_v2, 1, 1, FT_UINT16, BASE_DEC, NULL, "smc.length", "SMC Length", "Bytes of the message.")
 static const struct field smc_llc_fields[] = {
     MESSAGE,
-    FLAG(NULL, 24, "rdma.smc.llc.response", "Response", "It answers a request."),
+    FLAG(is_confirm_rkey_cont, 24, "rdma.smc.llc.response", "Response", "It answers a request."),
+    FLAG(is_confirm_link, 24, "smc.confirm.link.response", "Response", "It answers a request."),
+    FLAG(is_add_link, 24, "smc.add.link.response", "Response", "It answers a request."),
+    FLAG(is_add_link_cont, 24, "smc.add.link.cont.response", "Response", "It answers a request."),
+    FLAG(is_request_add_link, 24, "smc.request.add.link.response", "Response", "It answers a request."),
+    FLAG(is_delete_link, 24, "smc.delete.link.response", "Response", "It answers a request."),
+    FLAG(is_delete_link, 25, "smc.delete.link.all", "All", "All links of the group are to go."),
+    FLAG(is_delete_link, 26, "smc.delete.link.orderly", "Orderly", "What is under way is to end before."),
+    FLAG(is_confirm_rkey, 24, "smc.confirm.rkey.response", "Response", "It answers a request."),
+    FLAG(is_confirm_rkey, 26, "smc.confirm.rkey.negative.response", "Negative", "The memory was not taken."),
+    FLAG(is_confirm_rkey, 27, "smc.confirm.rkey.retry.rkey.set", "Retry", "It may be tried again."),
+    FLAG(is_test_link, 24, "smc.test.link.response", "Response", "It answers a request."),
+    FLAG(is_delete_rkey, 24, "smc.delete.rkey.response", "Response", "It answers a request."),
+    FLAG(is_delete_rkey, 26, "smc.delete.rkey.negative.response", "Negative", "Some were not deleted."),
     FLAG(is_add_link, 25, "smc.add.link.response.rejected", "Add Link Rejected", "The link is not wanted."),
     FIELD_AT(is_confirm_link, 4, 6, FT_ETHER, "smc.confirm.link.sender.mac", "Sender MAC Address", "Of the link."),
     NUMBER(is_confirm_link, 26, 3, FT_UINT24, BASE_HEX, NULL, "smc.confirm.link.sender.qp.number", "Sender QP Number",
@@ -416,6 +487,20 @@ static const struct field smc_llc_fields[] = {
     NUMBER(is_add_link, 28, 3, FT_UINT24, BASE_HEX, NULL, "smc.add.link.sender.qp.number", "Sender QP Number",
            "Of the new link."),
     NUMBER(is_add_link, 31, 1, FT_UINT8, BASE_HEX, NULL, "smc.add.link.link.number", "Link Number", "Of the new link."),
+    FIELD_ROW(rejects, 20, 4, FT_UINT8, BASE_HEX, NULL, 0, "smc.add.link.response.reject_reason", "Reject Reason",
+              "Why the link is not wanted."),
+    FIELD_ROW(is_add_link, 260, 4, FT_UINT8, BASE_DEC, NULL, 0, "smc.add.link.qp.mtu.value", "QP MTU",
+              "Code of the path MTU: 3: 1024, 5: 4096."),
+    NUMBER(is_add_link_cont, 4, 1, FT_UINT8, BASE_HEX, NULL, "smc.add.link.cont.link.number", "Link Number",
+           "Of the new link."),
+    NUMBER(is_add_link_cont, 5, 1, FT_UINT8, BASE_DEC, NULL, "smc.add.link.cont.rkey.number", "Number of RKeys",
+           "Memory of which keys follow."),
+    WORD(has_pair, 8, "smc.add.link.cont.rmb.RTok1.Rkey1", "RKey 1", "Its R_Key on this link."),
+    WORD(has_pair, 12, "smc.add.link.cont.rmb.RTok1.Rkey2", "New RKey 1", "Its R_Key on the new link."),
+    LONG(has_pair, 16, "smc.add.link.cont.rmb.RTok1.virt", "Virtual Address 1", "Its address on the new link."),
+    WORD(has_pairs, 24, "smc.add.link.cont.rmb.RTok2.Rkey1", "RKey 2", "Its R_Key on this link."),
+    WORD(has_pairs, 28, "smc.add.link.cont.rmb.RTok2.Rkey2", "New RKey 2", "Its R_Key on the new link."),
+    LONG(has_pairs, 32, "smc.add.link.cont.rmb.RTok1.virt", "Virtual Address 2", "Its address on the new link."),
     NUMBER(is_add_link, 33, 3, FT_UINT24, BASE_HEX, NULL, "smc.add.link.initial.psn", "Initial PSN",
            "Of the new link."),
     FLAG(is_add_link_v2, 352, "rdma.smc.add_link.direct", "Direct", "The peers are in one subnet."),
@@ -423,8 +508,24 @@ static const struct field smc_llc_fields[] = {
              "GID of the client that the new link is to use."),
     NUMBER(is_delete_link, 4, 1, FT_UINT8, BASE_HEX, NULL, "smc.delete.link.number", "Link Number", "Which link."),
     WORD(is_delete_link, 5, "smc.delete.link.reason.code", "Reason Code", "Why."),
+    FIELD_AT(is_test_link, 4, 16, FT_BYTES, "rdma.smc.test_link.data", "User Data", "Returned by the answer."),
+    NUMBER(is_delete_rkey, 4, 1, FT_UINT8, BASE_DEC, NULL, "smc.delete.rkey.count", "RKey Count", "Keys that follow."),
+    NUMBER(is_delete_rkey, 5, 1, FT_UINT8, BASE_HEX, NULL, "smc.delete.rkey.error.mask", "Error Mask",
+           "Those that were not deleted."),
+    DELETED(deletes_1, 0),
+    DELETED(deletes_2, 1),
+    DELETED(deletes_3, 2),
+    DELETED(deletes_4, 3),
+    DELETED(deletes_5, 4),
+    DELETED(deletes_6, 5),
+    DELETED(deletes_7, 6),
+    DELETED(deletes_8, 7),
+    NUMBER(is_confirm_rkey, 4, 1, FT_UINT8, BASE_DEC, NULL, "smc.confirm.rkey.number.qp", "Number of other QPs",
+           "Links whose keys follow those of this one."),
     WORD(is_confirm_rkey, 5, "smc.confirm.rkey.new.rkey", "New Rkey for this link", "R_Key of the memory."),
     LONG(is_confirm_rkey, 9, "smc.confirm.rkey.new.virt", "New RMB virtual address for this link", "Its address."),
+    OTHER_LINK(names_other, 17),
+    OTHER_LINK(names_others, 30),
 };
 UPPER_HDR(smc_llc, "rdma.smc.llc", "SMC-R LLC", "smc", "SMC-R", SMC_LEN);
 

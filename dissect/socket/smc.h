@@ -88,6 +88,9 @@ struct smc_rkey {
 unsigned smc_rkeys(const uint8_t *b, uint32_t len);
 /* Number `i` of them. */
 void smc_rkey_get(struct smc_rkey *r, const uint8_t *b, unsigned i);
+/* The R_Keys that Delete RKey names: how many; number `i` of them. */
+unsigned smc_deleted(const uint8_t *b, uint32_t len);
+uint32_t smc_deleted_rkey(const uint8_t *b, unsigned i);
 /* "Confirm Link"; NULL: no name is known. `type`: as in struct smc. */
 const char *smc_type_str(uint8_t type);
 

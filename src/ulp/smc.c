@@ -18,6 +18,7 @@
 /* A ring: memory of `owner`, into which the other end writes. */
 struct ring {
     uint8_t owner; /* enum ulp_side */
+    bool gone;     /* its owner deleted the R_Key: its place is free */
     bool has_token;
     uint32_t token, rkey;
     uint32_t size; /* bytes; 0: not known */
@@ -46,22 +47,25 @@ ULP_OWN_AS(struct own)
 
 static struct ring *ring_add(struct link *l, enum ulp_side owner, uint32_t rkey, uint64_t va)
 {
-    struct ring *r;
+    struct ring *r = NULL;
 
-    for (unsigned i = 0; i < l->n; i++)
-        if (l->ring[i].owner == owner && l->ring[i].rkey == rkey && l->ring[i].va == va)
+    for (unsigned i = 0; i < l->n; i++) {
+        if (l->ring[i].gone)
+            r = &l->ring[i];
+        else if (l->ring[i].owner == owner && l->ring[i].rkey == rkey && l->ring[i].va == va)
             return NULL;
-    if (l->n == RINGS)
+    }
+    if (!r && l->n == RINGS)
         return NULL;
-    r = &l->ring[l->n++];
-    *r = (struct ring){.owner = (uint8_t)owner, .rkey = rkey, .va = va};
+    r = r ? r : &l->ring[l->n++];
+    *r = (struct ring){.owner = (uint8_t)owner, .turn = r->turn, .rkey = rkey, .va = va};
     return r;
 }
 
 static bool has_rkey(const struct link *l, enum ulp_side owner, uint32_t rkey)
 {
     for (unsigned i = 0; i < l->n; i++)
-        if (l->ring[i].owner == owner && l->ring[i].rkey == rkey)
+        if (l->ring[i].owner == owner && l->ring[i].rkey == rkey && !l->ring[i].gone)
             return true;
     return false;
 }
@@ -74,7 +78,7 @@ static struct ring *ring_of(struct link *l, enum ulp_side owner, uint32_t token)
 
     for (unsigned i = 0; i < l->n; i++) {
         struct ring *r = &l->ring[i];
-        if (r->owner != owner)
+        if (r->owner != owner || r->gone)
             continue;
         if (r->has_token && r->token == token)
             return r;
@@ -219,10 +223,23 @@ static void take_request(struct ulp_conn *c, struct ulp_message *m, const struct
         *own_of(cmd) = (struct own){.type = s->type, .link = s->link, .rkey = s->rkey};
 }
 
+/* The rings whose R_Keys the message deletes: those of the side that asked for it. */
+static void delete_rings(struct link *l, const struct ulp_message *m)
+{
+    enum ulp_side owner = ulp_other_side(m->side);
+    unsigned n = smc_deleted(m->body.b, m->body.len);
+
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned k = 0; k < l->n; k++)
+            l->ring[k].gone |= l->ring[k].owner == owner && l->ring[k].rkey == smc_deleted_rkey(m->body.b, i);
+}
+
 static void take_response(struct ulp_conn *c, struct ulp_message *m, const struct smc *s)
 {
     struct ulp_command *cmd = ulp_find(c, key_of(s, ulp_other_side(m->side)));
 
+    if (s->type == SMC_DELETE_RKEY && !s->refused)
+        delete_rings(ulp_state(c), m);
     if (!cmd)
         return;
     own_of(cmd)->refused = s->refused;

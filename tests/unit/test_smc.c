@@ -102,6 +102,100 @@ Test(smc, an_answer_ends_the_request_of_the_other_side)
     run_free(r);
 }
 
+/* Connections of a link come and go: the rings of those that are over make room for others. */
+Test(smc, a_deleted_rkey_is_memory_no_more)
+{
+    struct run *r = run_new("smcr");
+    uint32_t psn = 6, other = 101;
+    struct pkt *p;
+    uint8_t *b;
+
+    ring(r);
+    cdc(r, psn++, 1, 0, 0);
+    for (uint32_t i = 0; i < 40; i++) {
+        b = message(SMC_CONFIRM_RKEY, 0);
+        store_be32(b + 5, 0x1000 + i);
+        store_be64(b + 9, VA + (UINT64_C(1) << 32));
+        say(r, TARGET, other++, b);
+        p = with_reth(r, HOST, OP_WRITE_ONLY, psn++, VA + (UINT64_C(1) << 32), 0x1000 + i, 100, 100);
+        cr_expect(p->note.have & NOTE_ULP_DATA, "ring %u", i);
+        p = cdc(r, psn++, 2 + i, 100, 0x80);
+        cr_expect(p->note.have & NOTE_ULP && strstr(p->note.ulp, "cursor 0:0 to 0:100"), "ring %u: %s", i, p->note.ulp);
+        b = message(SMC_DELETE_RKEY, 0);
+        b[4] = 1;
+        store_be32(b + 8, 0x1000 + i);
+        say(r, TARGET, other++, b);
+        b = message(SMC_DELETE_RKEY, 0x80);
+        b[4] = 1;
+        store_be32(b + 8, 0x1000 + i);
+        p = say(r, HOST, psn++, b);
+        cr_expect(says(p, "SMC-R Delete RKey link 0: answered"), "%s", p->note.ulp);
+    }
+    with_reth(r, HOST, OP_WRITE_ONLY, psn++, VA, RKEY, 10, 10);
+    p = cdc(r, psn, 1, 10, 0);
+    cr_expect(says(p, "SMC-R Data token 0x1 of the server cursor 0:0 to 0:10"), "the other ring is there: %s",
+              p->note.ulp);
+    run_free(r);
+}
+
+/* The values of a field of a packet, one after the other: "1 2". */
+static const char *values_of(const struct pkt *p, const char *name)
+{
+    static struct buf b;
+    struct value v;
+
+    b.len = 0;
+    for (unsigned l = 0; l < p->n_layers; l++)
+        for (unsigned i = 0; i < p->layers[l].hdr->nfields; i++)
+            if (strcmp(p->layers[l].hdr->fields[i].abbrev, name) == 0 &&
+                field_value(&p->layers[l].hdr->fields[i], p, &p->layers[l], &v))
+                buf_printf(&b, "%s%llx", b.len ? " " : "", (unsigned long long)v.u);
+    return buf_str(&b);
+}
+
+Test(smc, fields_of_llc_messages)
+{
+    struct run *r = run_new("smcr");
+    const struct pkt *p;
+    uint8_t *b;
+
+    ring(r);
+    b = message(SMC_CONFIRM_RKEY, 0xb0);
+    for (unsigned i = 4; i < SMC_LEN; i++)
+        b[i] = (uint8_t)(i - 3);
+    p = say(r, HOST, 6, b);
+    cr_expect_str_eq(values_of(p, "smc.confirm.rkey.negative.response"), "1");
+    cr_expect_str_eq(values_of(p, "smc.confirm.rkey.retry.rkey.set"), "1");
+    cr_expect_str_eq(values_of(p, "smc.confirm.rkey.new.rkey"), "2030405 f101112", "this link, and one other");
+    cr_expect_str_eq(values_of(p, "smc.confirm.rkey.link.number"), "e");
+    cr_expect_str_eq(values_of(p, "smc.delete.link.all"), "");
+    b = message(SMC_DELETE_LINK, 0x60);
+    b[4] = 3;
+    p = say(r, HOST, 7, b);
+    cr_expect_str_eq(values_of(p, "smc.delete.link.all"), "1");
+    cr_expect_str_eq(values_of(p, "smc.delete.link.orderly"), "1");
+    cr_expect_str_eq(values_of(p, "smc.delete.link.number"), "3");
+    b = message(SMC_ADD_LINK_CONT, 0);
+    b[4] = 2;
+    b[5] = 2;
+    store_be32(b + 8, 0x11);
+    store_be32(b + 12, 0x12);
+    store_be64(b + 16, 0x13);
+    store_be32(b + 24, 0x21);
+    p = say(r, HOST, 8, b);
+    cr_expect_str_eq(values_of(p, "smc.add.link.cont.rmb.RTok1.Rkey1"), "11");
+    cr_expect_str_eq(values_of(p, "smc.add.link.cont.rmb.RTok1.virt"), "13 0");
+    cr_expect_str_eq(values_of(p, "smc.add.link.cont.rmb.RTok2.Rkey1"), "21");
+    b = message(SMC_DELETE_RKEY, 0xa0);
+    b[4] = 255;
+    b[5] = 0x80;
+    store_be32(b + 8, 0x31);
+    p = say(r, HOST, 9, b);
+    cr_expect_str_eq(values_of(p, "smc.delete.rkey.error.mask"), "80");
+    cr_expect_str_eq(values_of(p, "smc.delete.rkey.deleted"), "31 0 0 0 0 0 0 0");
+    run_free(r);
+}
+
 Test(smc, lengths_of_version_2_in_either_order)
 {
     uint8_t b[88] = {0x22, 88, 0};
