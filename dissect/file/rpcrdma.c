@@ -91,6 +91,11 @@ struct rpcrdma_walk rpcrdma_segments(const struct rpcrdma *h, const uint8_t *b, 
 
 /* --- The header ------------------------------------------------------------------------------- */
 
+bool rpcrdma_is_2(const uint8_t *b, uint32_t len)
+{
+    return len >= RPCRDMA_FIXED && load_be32(b + 4) == 2;
+}
+
 static bool get_error(struct rpcrdma *h, const uint8_t *b, uint32_t len)
 {
     if (len < RPCRDMA_FIXED + 4)

@@ -59,6 +59,8 @@ bool rpcrdma_next(struct rpcrdma_walk *w, struct rpcrdma_segment *s);
 /* The walk over the lists of a header. */
 struct rpcrdma_walk rpcrdma_segments(const struct rpcrdma *h, const uint8_t *b, uint32_t len);
 
+/* Whether they may be a header of version 2, which is in no published standard: only its name is known. */
+bool rpcrdma_is_2(const uint8_t *b, uint32_t len);
 /* The header at `b`. False if it is none: too short, not version 1, a kind that is not known, or lists that are
  * damaged. Lists that go beyond `len` are no error, but clear `whole`. */
 bool rpcrdma_get(struct rpcrdma *h, const uint8_t *b, uint32_t len);

@@ -312,6 +312,10 @@ static bool rpcrdma_message(struct ulp_conn *c, struct ulp_message *m)
     struct rpcrdma h;
     struct rpc r;
 
+    if (rpcrdma_is_2(m->body.b, m->body.len)) {
+        snprintf(m->says, sizeof m->says, " version 2, xid 0x%x: not decoded", load_be32(m->body.b));
+        return true;
+    }
     if (!rpcrdma_get(&h, m->body.b, m->body.len) || (!h.whole && !m->hole && !m->cut))
         return false;
     if (!h.whole || h.proc == RPCRDMA_DONE) {

@@ -442,3 +442,19 @@ Test(rpcrdma, a_real_capture_cut_and_damaged_at_each_byte)
 {
     cut_and_damage("captures/nfs_rdma_v42_1.pcap", 60, 400, 140, 7);
 }
+
+Test(rpcrdma, version_2_is_named_and_left)
+{
+    struct run *r = run_new("nfs");
+    struct words w = read_call(1), two = {0};
+    struct pkt *p;
+
+    call(r, &w);
+    ADD(&two, XID + 1, 2, 32, 7, 1, 2, 3);
+    for (unsigned i = 0; i < 5; i++) {
+        p = send_words(r, HOST, 6 + i, &two);
+        cr_expect(says(p, "NFS/RDMA version 2, xid 0x11223345: not decoded"), "%s",
+                  p->note.have & NOTE_ULP ? p->note.ulp : "");
+    }
+    run_free(r);
+}
