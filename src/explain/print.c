@@ -366,6 +366,7 @@ void explain_text(struct explainer *x, const struct explain_opts *o, struct buf 
         nothing_print(x, o, b);
     remarks_print(x, o, b);
     explain_clocks_put(x, o, b);
+    explain_marking_put(x, o, b);
     if (o->more)
         o->more(o->user, b);
     end_print(x, o, &s, b);

@@ -1,5 +1,6 @@
 /* layer 3 (explain): output as JSON, and the cells of an incident that views and exports take. */
 #include "src/account/streams.h"
+#include "src/explain/compare/taps.h"
 #include "src/explain/congestion/congestion.h"
 #include "src/explain/explain_impl.h"
 #include "src/explain/security/security.h"
@@ -267,6 +268,7 @@ void explain_json(struct explainer *x, const struct explain_opts *o, struct buf 
     accounts_json(x, o, b);
     buf_puts(b, "],\n");
     incidents_json(x, o, b);
+    explain_marking_json(x, o, b);
     buf_puts(b, "\"choices\":[");
     guessable_json(x, o, b);
     buf_puts(b, "],\n");

@@ -4,6 +4,7 @@
 #include "bits.h"
 #include "dissect/pkt.h"
 #include "src/conn/packet.h"
+#include "src/taps/marking.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -19,6 +20,7 @@ struct waiting {
     uint64_t key;  /* 0: free */
     bool doubtful; /* its tap saw this key twice: it matches none */
     uint8_t n;     /* copies: at one tap; at several, it was matched */
+    uint8_t tos[COPIES];
     uint32_t tap[COPIES];
     ns_t ts[COPIES];
 };
@@ -37,6 +39,7 @@ struct link {
     uint32_t n_first, n[2];    /* pairs until the order is known, all and by [up] */
     bool ordered, up_first;    /* up_first: packets to the higher address pass tap[0] first */
     struct clock_hull hull[2]; /* [up_first]; clock 1 is that of tap[0] */
+    struct marking marking;
 };
 
 struct taps {
@@ -113,21 +116,33 @@ static void link_add(struct link *l, const struct sight *s)
         find_order(l);
 }
 
-/* A packet seen at tap `tap` at time `ts` is the same as copy `i` of the one waiting in `w`: add both times to the link
- * of the two taps. */
-static void matched(struct taps *t, const struct waiting *w, unsigned i, uint32_t tap, ns_t ts,
+static uint8_t tos_of(const struct pkt *p)
+{
+    return p->addr_len ? p->tos : 0;
+}
+
+/* Packet `p` is the same as copy `i` of the one waiting in `w`: add both times to the link of the two taps. */
+static void matched(struct taps *t, const struct waiting *w, unsigned i, const struct pkt *p,
                     const struct conn_addr *src, const struct conn_addr *dst)
 {
+    uint32_t tap = conn_tap_of(p->frame);
+    ns_t ts = p->frame->ts;
     bool up = memcmp(src->b, dst->b, sizeof src->b) < 0, swapped = tap < w->tap[i];
     const struct conn_addr *low = up ? src : dst, *high = up ? dst : src;
     const uint32_t pair[2] = {swapped ? tap : w->tap[i], swapped ? w->tap[i] : tap};
     struct sight s = {.t = {swapped ? ts : w->ts[i], swapped ? w->ts[i] : ts}, .up = up};
+    const struct marking_sight m = {.t = {s.t[0], s.t[1]},
+                                    .len = (uint16_t)min_u32(p->payload_len, UINT16_MAX),
+                                    .up = up,
+                                    .tos = {swapped ? tos_of(p) : w->tos[i], swapped ? w->tos[i] : tos_of(p)}};
     struct link *l = link_of(t, pair, low, high);
 
     if (!l)
         l = link_new(t, pair, low, high);
-    if (l)
-        link_add(l, &s);
+    if (!l)
+        return;
+    link_add(l, &s);
+    marking_add(&l->marking, &m);
 }
 
 /* --- Packets that wait ------------------------------------------------------------------------ */
@@ -197,15 +212,16 @@ static bool has_copy_of(const struct waiting *w, uint32_t tap)
 }
 
 /* Another tap saw the waiting packet: compare its time with those of all taps that did. */
-static void add_copy(struct taps *t, struct waiting *w, uint32_t tap, ns_t ts, const struct conn_addr *src,
+static void add_copy(struct taps *t, struct waiting *w, const struct pkt *p, const struct conn_addr *src,
                      const struct conn_addr *dst)
 {
     for (unsigned i = 0; i < w->n; i++)
-        matched(t, w, i, tap, ts, src, dst);
+        matched(t, w, i, p, src, dst);
     if (w->n < COPIES) {
         t->n_matched += w->n == 1;
-        w->tap[w->n] = tap;
-        w->ts[w->n++] = ts;
+        w->tap[w->n] = conn_tap_of(p->frame);
+        w->tos[w->n] = tos_of(p);
+        w->ts[w->n++] = p->frame->ts;
     }
     if (!is_sampled(t->sample_matched, w->key))
         drop(t, w);
@@ -230,11 +246,12 @@ static void look(struct taps *t, const struct pkt *p, const struct event *e)
         w = NULL;
     }
     if (w && !has_copy_of(w, tap) && !w->doubtful && !doubtful) {
-        add_copy(t, w, tap, p->frame->ts, &src, &dst);
+        add_copy(t, w, p, &src, &dst);
     } else if (w) {
         w->doubtful = true;
     } else if (place && t->n_waiting < TAPS_WAITING / 4 * 3) {
-        *place = (struct waiting){.key = key, .doubtful = doubtful, .n = 1, .tap = {tap}, .ts = {p->frame->ts}};
+        *place = (struct waiting){
+            .key = key, .doubtful = doubtful, .n = 1, .tos = {tos_of(p)}, .tap = {tap}, .ts = {p->frame->ts}};
         t->n_waiting++;
     } else {
         sample_less(t);
@@ -289,8 +306,10 @@ void taps_free(struct taps *t)
 {
     if (!t)
         return;
-    for (uint32_t i = 0; i < t->n_links; i++)
+    for (uint32_t i = 0; i < t->n_links; i++) {
+        free(t->links[i]->marking.of);
         free(t->links[i]);
+    }
     free(t->waiting);
     free(t);
 }
@@ -357,6 +376,47 @@ enum tap_order taps_order(const struct taps *t, uint32_t tap_a, uint32_t tap_b, 
     if (!l || !l->ordered)
         return TAPS_UNKNOWN;
     return (up == l->up_first) != swapped ? TAPS_A_FIRST : TAPS_B_FIRST;
+}
+
+/* Make a point of a sight of link `number`. False: the clocks are not known, or it was marked before. */
+static bool point_of(const struct taps *t, uint32_t number, const struct marking_sight *s, struct marking_point *p)
+{
+    const struct link *l = t->links[number];
+    struct tap_offset o = offset_by(t, l, l->tap[0], s->t[0]);
+    unsigned first = s->up != l->up_first; /* tap that it passes first */
+    ns_t forward = s->t[1] - s->t[0] - o.offset;
+
+    if (!o.known || (s->tos[first] & 3) == 3)
+        return false;
+    *p = (struct marking_point){.tap = {l->tap[first], l->tap[!first]},
+                                .dst = l->addr[s->up],
+                                .dscp = s->tos[first] >> 2,
+                                .marked = (s->tos[!first] & 3) == 3,
+                                .len = s->len,
+                                .link = number,
+                                .left = s->t[!first],
+                                .delay = first ? -forward : forward,
+                                .bound = o.bound};
+    return true;
+}
+
+size_t taps_marking(const struct taps *t, struct marking_report to[MARKING_REPORTS])
+{
+    struct marking_point *points;
+    size_t n = 0;
+
+    for (uint32_t i = 0; i < t->n_links; i++)
+        n += t->links[i]->marking.marked ? t->links[i]->marking.n : 0;
+    points = n ? malloc(n * sizeof *points) : NULL;
+    if (!points)
+        return 0;
+    n = 0;
+    for (uint32_t i = 0; i < t->n_links; i++)
+        for (uint32_t k = 0; t->links[i]->marking.marked && k < t->links[i]->marking.n; k++)
+            n += point_of(t, i, &t->links[i]->marking.of[k], &points[n]);
+    n = marking_make(points, n, to);
+    free(points);
+    return n;
 }
 
 /* A time with its sign, in a suitable unit. */

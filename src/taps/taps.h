@@ -9,6 +9,7 @@
 
 #include "src/conn/observer.h"
 #include "src/taps/clock_hull.h"
+#include "src/taps/marking.h"
 
 #define TAPS_WAITING 32768 /* packets waiting for their copy */
 #define TAPS_LINKS   64    /* pairs of taps, for each two hosts that they see */
@@ -43,6 +44,10 @@ enum tap_order {
 };
 enum tap_order taps_order(const struct taps *t, uint32_t tap_a, uint32_t tap_b, const struct conn_addr *src,
                           const struct conn_addr *dst);
+
+/* How packets were marked between two taps whose clocks are known, the most marked ones first: how many reports. After
+ * taps_end(). */
+size_t taps_marking(const struct taps *t, struct marking_report to[MARKING_REPORTS]);
 
 /* Append "+5.000 ms +20.0 ppm +-3.0 us"; without ppm if that is CLOCK_DRIFT_PPM: too short a capture tells no less. */
 void tap_offset_put(struct buf *b, const struct tap_offset *o);

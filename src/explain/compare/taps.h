@@ -48,6 +48,9 @@ bool explain_convert(void *user, uint32_t from, uint32_t to, ns_t *ts);
 void explain_set_clocks(struct explainer *x);
 /* Append a line for each tap whose clock differs from the first one's. */
 void explain_clocks_put(const struct explainer *x, const struct explain_opts *o, struct buf *b);
+/* Append how packets are marked between two taps (marking_put.c): paragraphs; the member `marking` and a comma. */
+void explain_marking_put(const struct explainer *x, const struct explain_opts *o, struct buf *b);
+void explain_marking_json(const struct explainer *x, const struct explain_opts *o, struct buf *b);
 /* merge_taps.c: of the time that several taps saw, bill each nanosecond once. */
 void explain_share_bills(struct explainer *x);
 /* True if the account of a direction counts. Accounts are from the requester's view: of several taps the one with the
