@@ -43,8 +43,10 @@ void cmd_reduce_help(struct buf *b);
 bool reduce_can(const char *name, unsigned parts);
 /* Whether each of these parts reads all digests. */
 bool reduce_reads_all(const char *name);
-/* Do part k of `parts` of it, if the command can be shared out, and the part is not there; merge_run() uses all. */
-int reduce_run(const char *name, char *const *options, size_t n, const char *run, unsigned k, unsigned parts);
+/* Do part k of `parts` of it, if the command can be shared out, and the part is not there; merge_run() uses all.
+ * *followed: packets that it followed. */
+int reduce_run(const char *name, char *const *options, size_t n, const char *run, unsigned k, unsigned parts,
+               uint64_t *followed);
 /* Run the command `name` with `n` options on the files of the run; its exit status. */
 int merge_run(const char *name, char *const *options, size_t n, const char *run);
 int cmd_report(int argc, char **argv);

@@ -53,6 +53,7 @@ struct job {
     bool whole;    /* rank 0 followed those of all */
     double took[PHASES];
     double bytes, packets, moved; /* scanned by this rank, in files; moved by it */
+    double followed;              /* packets, of its part */
 };
 static struct job *job_now; /* for run_complete */
 
@@ -279,11 +280,13 @@ static void move_part(struct job *job, const char *name, int rank, uint8_t *piec
 static void reduce(struct job *job, const char *name, char **options, size_t n)
 {
     unsigned k = (unsigned)job->rank + 1, ranks = (unsigned)job->ranks;
+    uint64_t followed = 0;
     uint8_t *piece = job->spill || !job->parts ? NULL : malloc(MPI_PIECE);
 
     now(", following its part of the connections", "");
-    if (job->parts && reduce_run(name, options, n, job->folder, k, ranks) != EXIT_OK)
+    if (job->parts && reduce_run(name, options, n, job->folder, k, ranks, &followed) != EXIT_OK)
         give_up(job, "reduce", "see above");
+    job->followed = (double)followed;
     if (job->parts && !job->spill && !piece)
         give_up(job, "parts", "out of memory");
     for (int rank = 1; piece && rank < job->ranks; rank++)
@@ -331,7 +334,7 @@ static void say_times(const struct job *job)
 {
     static const char *const names[] = {"scan", "move", "reduce", "analyse"};
     struct rusage used;
-    double all[PHASES + 4], sum[PHASES + 4], most[PHASES + 4];
+    double all[PHASES + 5], sum[PHASES + 5], most[PHASES + 5];
 
     getrusage(RUSAGE_SELF, &used);
     memcpy(all, job->took, sizeof job->took);
@@ -339,16 +342,20 @@ static void say_times(const struct job *job)
     all[PHASES + 1] = job->packets;
     all[PHASES + 2] = job->moved;
     all[PHASES + 3] = (double)used.ru_maxrss;
-    MPI_Reduce(all, sum, PHASES + 4, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-    MPI_Reduce(all, most, PHASES + 4, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    all[PHASES + 4] = job->followed;
+    MPI_Reduce(all, sum, PHASES + 5, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    MPI_Reduce(all, most, PHASES + 5, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (job->rank || !job->times)
         return;
     for (unsigned i = 0; i < PHASES; i++)
         fprintf(stderr, "%s: %.3f s\n", names[i], most[i]);
     fprintf(stderr, "%d ranks scanned %.0f packets of %.0f bytes; the most of one: %.2f of the mean\n", job->ranks,
             sum[PHASES + 1], sum[PHASES], sum[PHASES] > 0 ? most[PHASES] * job->ranks / sum[PHASES] : 1);
-    fprintf(stderr,
-            job->whole ? "rank 0 followed all connections\n" : "each rank followed a part of the connections\n");
+    if (job->whole)
+        fprintf(stderr, "rank 0 followed all connections\n");
+    else
+        fprintf(stderr, "each rank followed a part of the connections; the most packets of one: %.2f of the mean\n",
+                sum[PHASES + 4] > 0 ? most[PHASES + 4] * job->ranks / sum[PHASES + 4] : 1);
     fprintf(stderr, "%.0f bytes moved; memory of a rank at most %.0f KiB, that of its folder not counted\n",
             sum[PHASES + 2], most[PHASES + 3]);
 }

@@ -34,7 +34,7 @@ static const struct trace_cmd *const shared[] = {&check_cmd, &flows_cmd, &ops_cm
 
 struct job {
     const char *folder;
-    uint64_t k, n;
+    uint64_t k, n, followed; /* packets */
     bool resume, quiet;
     const struct trace_cmd *cmd;
     struct buf words, out;
@@ -131,6 +131,7 @@ static int reduce(struct job *job, const struct run *r, const struct digest_end 
         if (!s.why)
             status = trace_part(job->cmd, n_words, words, &s, &read);
         read -= s.passed;
+        job->followed = s.why ? 0 : read;
         if (s.why)
             found.len = part_lacks_memory(s.why) ? s.options : 0;
         h.why = (char *)s.why;
@@ -184,7 +185,8 @@ bool reduce_reads_all(const char *name)
     return cmd && cmd->by_hosts;
 }
 
-int reduce_run(const char *name, char *const *options, size_t n, const char *folder, unsigned k, unsigned parts)
+int reduce_run(const char *name, char *const *options, size_t n, const char *folder, unsigned k, unsigned parts,
+               uint64_t *followed)
 {
     struct job job = {.folder = folder, .k = k, .n = parts, .resume = true};
     int status = EXIT_OK;
@@ -199,6 +201,7 @@ int reduce_run(const char *name, char *const *options, size_t n, const char *fol
         status = run(&job, (int)n + 1, words);
         free(words);
     }
+    *followed = job.followed;
     buf_free(&job.out);
     buf_free(&job.words);
     return status;
