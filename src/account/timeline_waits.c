@@ -181,9 +181,10 @@ static void note_read(struct direction *d, const struct event *e, ns_t now)
 {
     bool missed = e->as == SEEN_NEW && d->stuck.open && now - d->stuck.ts > reaction(d);
 
-    if (!d->have_rsp)
+    if (!d->have_rsp) {
         d->rsp_next = d->rsp_high = e->p->bth.psn;
-    else if (missed)
+        d->rsp_latest = psn_prev(d->rsp_next); /* else the first response may seem to be a repeated one */
+    } else if (missed)
         d->rsp_next = d->rsp_high;
     d->stuck.open &= !missed;
     d->resend.responses &= !missed;

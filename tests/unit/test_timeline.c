@@ -173,6 +173,24 @@ Test(timeline, a_response_under_way_does_not_answer_the_read_that_is_sent_again)
     cr_expect_eq(only_episode()->bill, 10 * US);
 }
 
+/* The first READ of a connection, of three responses: the first one is lost, and the second brings the READ again,
+ * while the third is still under way. */
+Test(timeline, a_response_behind_the_first_lost_one_does_not_end_the_retransmission)
+{
+    start();
+    talk(&t, 0, 1, mk_read(9000100, 0, 3000));
+    talk(&t, 1, 10 * US, mk(OP_READ_RESP_MIDDLE, 9000101, 1024));
+    talk(&t, 0, 0, mk_read(9000100, 0, 3000));
+    talk(&t, 1, 1 * US, mk_aeth(OP_READ_RESP_LAST, 9000102, 952, 0x1f, 1));
+    talk(&t, 1, 9 * US, mk_aeth(OP_READ_RESP_FIRST, 9000100, 1024, 0x1f, 1));
+    talk(&t, 1, 1 * US, mk(OP_READ_RESP_MIDDLE, 9000101, 1024));
+    talk(&t, 1, 1 * US, mk_aeth(OP_READ_RESP_LAST, 9000102, 952, 0x1f, 1));
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_LOSS_RESEND], 11 * US);
+    cr_expect_eq(r->states[TIME_RESPONSE], 10 * US);
+    cr_expect_eq(r->states[TIME_TRANSFER], 1 * US);
+}
+
 /* READ 100 of four responses: 102 overtakes 101, so that the requester drops it and the next one, and asks for 102
  * again only later. */
 Test(timeline, a_response_asked_for_again_was_dropped_when_it_came_before_an_earlier_one)
