@@ -380,30 +380,49 @@ void end_overtaken(struct explainer *x, uint32_t flow, const struct flow_notes *
     }
 }
 
-/* Where packets of a connection were reordered so often, a sequence NAK alone does not tell a lost packet from a
- * reordered one. */
+/* Where packets of a connection were reordered so often, neither a sequence NAK nor a repeated READ request tells a
+ * lost packet from a reordered one. */
 #define REORDERS 2
 
 static bool may_be_reordered(const struct incident *st)
 {
-    bool naked = st->facts[0].sentence == SENTENCE_LOST_AFTER || st->facts[0].sentence == SENTENCE_SENT_AGAIN_MISSED;
+    unsigned said = st->facts[0].sentence;
+    bool naked = said == SENTENCE_LOST_AFTER || said == SENTENCE_SENT_AGAIN_MISSED;
+    bool response =
+        said == SENTENCE_RESPONSE_LOST_AFTER && (st->cause == CAUSE_LOST_READ_RESPONSE || st->cause == CAUSE_LOST_ACK);
 
-    return !st->moot && st->cause == CAUSE_PACKET_LOSS && st->n_facts && naked && st->certainty == PROBABLE;
+    return !st->moot && st->n_facts && ((st->cause == CAUSE_PACKET_LOSS && naked) || response) &&
+           st->certainty == PROBABLE;
+}
+
+/* The part of the path, as seen from the requester of its flow: 0 from there to the tap, 1 behind the tap; 2: not
+ * known.
+ */
+static unsigned part_of(const struct incident *st)
+{
+    if (st->place == PLACE_UNKNOWN)
+        return 2;
+    return (st->place == PLACE_BEFORE) != st->is_request;
 }
 
 void end_reordering_paths(struct explainer *x, uint32_t flows)
 {
-    uint32_t(*reordered)[PLACE_AFTER + 1] = calloc(flows + 1u, sizeof *reordered); /* NULL: losses stay likely */
+    uint32_t(*reordered)[2] = calloc(flows + 1u, sizeof *reordered); /* by flow and part; NULL: losses stay likely */
 
     for (uint32_t i = 0; reordered && i < x->n; i++) {
         const struct incident *st = &x->incidents[i];
-        if (!st->moot && st->cause == CAUSE_REORDER && st->flow != FLOW_NONE)
-            reordered[st->flow][st->place]++;
+        if (!st->moot && st->cause == CAUSE_REORDER && st->flow != FLOW_NONE && part_of(st) < 2)
+            reordered[st->flow][part_of(st)]++;
     }
     for (uint32_t i = 0; reordered && i < x->n; i++) {
         struct incident *st = &x->incidents[i];
-        uint32_t n = st->flow == FLOW_NONE ? 0 : reordered[st->flow][st->place];
-        if (n >= REORDERS && may_be_reordered(st))
+        unsigned part = part_of(st);
+        uint32_t n, peer;
+        if (st->flow == FLOW_NONE || part == 2 || !may_be_reordered(st))
+            continue;
+        peer = conn_flow_at(observer_conns(x->observer), st->flow)->peer;
+        n = reordered[st->flow][part] + (peer == FLOW_NONE ? 0 : reordered[peer][!part]);
+        if (n >= REORDERS)
             incident_add(st, SAY(PATH_REORDERS, .n = n));
     }
     free(reordered);

@@ -423,8 +423,8 @@ void end_overtaken(struct explainer *x, uint32_t flow, const struct flow_notes *
 void end_slower(struct explainer *x, uint32_t flow, struct flow_notes *t, const struct req_dir *h);
 void end_early(struct explainer *x, uint32_t flow, const struct flow_notes *t);
 void cannot_tell(struct explainer *x, struct incident *st, struct req_dir *h);
-/* Behind these, for all flows: a sequence NAK for a packet that passed a path on which others of its connection were
- * reordered is no likely loss. */
+/* Behind these, for all flows: a sequence NAK for a packet, or a repeated request for a response, that passed a path on
+ * which others of its connection were reordered, in any direction, is no likely loss. */
 void end_reordering_paths(struct explainer *x, uint32_t flows);
 /* Likewise (finish.c): the requests of a flow carry a P_Key other than that of the REQ, and no packet of the other
  * direction was captured: true. */

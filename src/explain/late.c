@@ -61,6 +61,16 @@ static void came_for_damaged(struct incident *st, const struct event *e, uint32_
     incident_is(st, SAY(DAMAGED_BEFORE, .psn = e->p->bth.psn, .lost = bad, .again = frame_u32(e->p)));
 }
 
+/* True if it continues the go-back-N that the latest NAK demanded, as far as the capture shows: the PSN of that NAK was
+ * not acknowledged yet, or the requester is going back still. */
+static bool continues_nak(const struct event *e)
+{
+    const struct req_dir *h = e->h;
+
+    return h->seq.have && psn_diff(e->p->bth.psn, h->seq.psn) >= 0 &&
+           (h->cursor != h->next || !h->have_una || psn_diff(h->una, h->seq.psn) <= 0);
+}
+
 static void report_late(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     bool nak = is_requested_by_nak(e);
@@ -79,8 +89,8 @@ static void report_late(struct explainer *x, const struct event *e, struct flow_
     } else if (nak) {
         t->hypotheses.open = t->hypotheses.late = incident_number(x, explain_loss(x, e, t));
         t->hypotheses.resume = UINT32_MAX;
-    } else if (e->h->seq.have && psn_diff(e->p->bth.psn, e->h->seq.psn) >= 0) {
-        return; /* it continues the go-back-N that the NAK demanded */
+    } else if (continues_nak(e)) {
+        return;
     } else if (psn_diff(e->p->bth.psn, e->h->start) < 0) {
         report_missed(x, e, t);
     } else if (e->p->frame->ts - e->h->last_ts < OVERTAKEN_WITHIN && !e->h->back &&
@@ -93,6 +103,7 @@ static void report_late(struct explainer *x, const struct event *e, struct flow_
         if (!st)
             return;
         t->hypotheses.reorder = t->hypotheses.late_single = incident_number(x, st);
+        t->hypotheses.reorder_end = e->h->next;
         incident_is(st, SAY(OVERTAKEN, .psn = e->p->bth.psn, .lost = frame_u32(e->p)));
     }
 }
