@@ -192,13 +192,56 @@ static bool is_overtaken(const struct missing *m, const struct event *e, const s
     return passed_once && psn_diff(e->h->seq.psn, m->psn) > 0 && response_frame(t, m->psn);
 }
 
+/* The request before the NAKed one that passed behind it, although it was sent before it; NULL: it did not.
+ *
+ *   request   4 5 6 7 8 9 . 4 5 7 6 8 9 . 7 8 9      4 was lost, then 7 overtakes 6 and is dropped
+ *   response        NAK 4           NAK 7
+ */
+static const struct sent *overtaken_before(const struct event *e, const struct missing *m)
+{
+    const struct sent *o = req_dir_sent(e->h, psn_prev(m->psn));
+    bool latest = m->cause == CAUSE_PACKET_LOSS && m->copy && m->s && m->s->last == m->copy;
+
+    return latest && o && o->last > m->copy && sent_order(o->ip_id, m->s->ip_id) < 0 ? o : NULL;
+}
+
+static struct incident *report_overtaken_before(struct explainer *x, const struct event *e, struct flow_notes *t,
+                                                const struct missing *m, const struct sent *o)
+{
+    struct incident *soon = incident_at(x, t->hypotheses.soon), *st;
+    bool told = soon && incident_has(soon, soon->tap, o->last), alone = told && soon->n_frames == 1;
+
+    if (told && !alone)
+        incident_unframe(soon, o->last);
+    st = alone ? soon : incident_new(x, CAUSE_REORDER, e->flow, e->p);
+    if (!st)
+        return NULL;
+    if (alone)
+        t->hypotheses.soon = NO_INCIDENT;
+    st->n_frames = 0;
+    incident_frame(st, ROLE_LOST, o->last);
+    incident_frame(st, ROLE_INSTEAD, m->copy);
+    incident_frame(st, ROLE_NAK, m->nak);
+    incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
+    st->start = m->s->ts;
+    st->place = PLACE_BEFORE;
+    incident_concerns(st, o->psn, o->icrc, true);
+    t->hypotheses.reorder = incident_number(x, st);
+    t->hypotheses.reorder_end = e->h->next;
+    incident_is(st, SAY(OVERTAKEN, .psn = o->psn, .lost = o->last));
+    return st;
+}
+
 struct incident *explain_loss(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     const struct missing m = missing_by_nak(e, t);
     uint32_t again = frame_u32(e->p);
     struct incident *st;
     bool known, passed = m.copy != 0, lost = m.cause == CAUSE_PACKET_LOSS;
+    const struct sent *o = overtaken_before(e, &m);
 
+    if (o)
+        return report_overtaken_before(x, e, t, &m, o);
     if (is_overtaken(&m, e, t))
         return report_overtaken(x, e, t, m.psn, m.s);
     st = incident_of_missing(x, e, t, &m, &known);
