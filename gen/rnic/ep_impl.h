@@ -6,7 +6,7 @@
 #include "gen/verbs/rdmacm.h"
 
 #define TWIN_USERS 4096 /* most queue pairs, and most queues of each kind */
-#define TWIN_IDS   256  /* most ids of RDMA-CM */
+#define TWIN_IDS   320  /* most ids of RDMA-CM */
 
 struct twin {
     struct rnic base; /* first */

@@ -48,6 +48,7 @@ struct handmade {
     bool checksum;        /* with a UDP checksum, which is right */
     uint32_t options;     /* of IPv4: words of 4 bytes */
     uint32_t behind;      /* bytes behind the IP packet */
+    uint32_t flip;        /* 1 + the byte behind the Ethernet header all bits of which are inverted; 0: none is */
     struct frame_field field[8];
     uint64_t value[8];
     unsigned n_fields;
@@ -75,7 +76,8 @@ static bool handmade_key(struct script *s, struct handmade *h, unsigned host, co
     } counts[] = {{"times", offsetof(struct handmade, times), TIMES_MAX},
                   {"step", offsetof(struct handmade, step), 0xffffff},
                   {"options", offsetof(struct handmade, options), IP_OPTIONS_MAX},
-                  {"behind", offsetof(struct handmade, behind), BEHIND_MAX}};
+                  {"behind", offsetof(struct handmade, behind), BEHIND_MAX},
+                  {"flip", offsetof(struct handmade, flip), EP_FRAME_MAX}};
     struct pkt *p = &h->p;
     enum value_kind k = value_find(key);
     uint64_t u = 0;
@@ -216,6 +218,10 @@ static bool handmade_send(struct script *s, struct handmade *h, unsigned host)
         change(s, frame, out.len, path.head_len);
     if (!lengthen(s, h, frame, &out.len))
         return false;
+    if (h->flip && h->flip - 1 >= out.len - ETH_LEN)
+        return text_fail(&s->err, NULL, "flip: the packet ends before that byte");
+    if (h->flip)
+        frame[ETH_LEN + h->flip - 1] ^= 0xff;
     net_send(&s->sim.net, host, frame, out.len, s->sim.now);
     return true;
 }

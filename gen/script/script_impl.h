@@ -4,7 +4,7 @@
 
 #include "gen/script/live.h"
 
-#define SCRIPT_MEMS      64    /* regions and windows, both hosts together */
+#define SCRIPT_MEMS      1100  /* regions and windows, both hosts together */
 #define SCRIPT_PDS       8     /* protection domains of a host, and XRC domains */
 #define SCRIPT_SRQS      8     /* both hosts together */
 #define SCRIPT_FLOOD_MAX 10000 /* most REQs of a line "flood" */

@@ -140,7 +140,7 @@ Test(live, a_twin_without_room_for_an_id_refuses_a_connection, .init = open_both
     cr_assert_eq(r->ops->cm_listen(r, id, 4), 0);
     while (r->ops->cm_create(r, 0x0106, NULL, &id) == 0)
         ids++;
-    cr_expect_eq(ids, 255);
+    cr_expect_eq(ids, 319);
     cr_assert_eq(rping_init(&client.r, ep_verbs(client.l.ep), false, 5000, true), 0);
     client.id = rdmacm_id_create(client.cm, client.channel, CM_PS_TCP);
     cr_assert_eq(rdmacm_resolve(client.cm, client.id, SERVER, PORT + 1, NS_PER_S, live_now()), 0);
