@@ -164,6 +164,8 @@ enum ulp_looks rpcrdma_looks(const uint8_t *b, uint32_t len, bool whole)
         return nomsg_looks(&h, b, len);
     if (h.proc != RPCRDMA_MSG || n < 12 || !rpc_get(&r, b + h.len, n) || r.xid != h.xid)
         return LOOKS_OTHER;
+    if (r.type == RPC_CALL && r.program == RPC_NFS && (r.version == 3 || r.version == 4) && r.procedure < 22)
+        return LOOKS_FIRST;
     /* callbacks have programs of the transient range, and are called by the server */
     if (r.type == RPC_CALL)
         return r.program >> 29 == RPC_NFS_CB >> 29 ? LOOKS_SERVER : LOOKS_CLIENT;

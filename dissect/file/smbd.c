@@ -6,6 +6,7 @@
 /* --- SMB Direct ------------------------------------------------------------------------------- */
 
 #define VERSION 0x0100
+#define LARGEST (UINT32_C(1) << 20) /* bytes of a message that are taken for possible */
 
 /* The sizes of a negotiation tell which end sends it. */
 static bool get_negotiation(struct smbd *m, const uint8_t *b, uint32_t len)
@@ -40,14 +41,25 @@ static bool is_smb2(const uint8_t *b)
     return memcmp(b, "\xfeSMB", 4) == 0;
 }
 
+/* Whether the values of a negotiation are what a client may ask for: that tells the protocol. */
+static bool is_greeting(const uint8_t *b)
+{
+    uint32_t send = load_le32(b + 8), receive = load_le32(b + 12), all = load_le32(b + 16);
+
+    return !load_le16(b + 4) && load_le16(b + 6) && send >= 128 && send <= LARGEST && receive >= 128 &&
+           receive <= LARGEST && all >= receive && all >= 65536 && all <= 16 * LARGEST;
+}
+
 enum ulp_looks smbd_looks(const uint8_t *b, uint32_t len, bool whole)
 {
     struct smbd m;
 
     if (!smbd_get(&m, b, len, true, whole))
         return LOOKS_OTHER;
-    if (m.kind != SMBD_DATA)
-        return m.kind == SMBD_NEGOTIATE ? LOOKS_CLIENT : LOOKS_SERVER;
+    if (m.kind == SMBD_NEGOTIATE)
+        return is_greeting(b) ? LOOKS_FIRST : LOOKS_CLIENT;
+    if (m.kind == SMBD_NEGOTIATE_RESPONSE)
+        return LOOKS_SERVER;
     if (m.at != SMBD_DATA_LEN || m.n_data < SMB2_LEN || len < SMBD_DATA_LEN + SMB2_LEN)
         return LOOKS_OTHER;
     if ((whole && m.at + m.n_data != len) || !is_smb2(b + m.at) || load_le16(b + m.at + 4) != SMB2_LEN)

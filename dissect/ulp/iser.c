@@ -93,6 +93,7 @@ bool iser_get(struct iser *m, const uint8_t *b, uint32_t len, bool whole)
 
 enum ulp_looks iser_looks(const uint8_t *b, uint32_t len, bool whole)
 {
+    static const char name[] = "InitiatorName=";
     struct iser m;
 
     if (len < ISER_LEN + ISCSI_LEN || b[0] >> 4 != ISER_CONTROL || b[1] || b[2] || b[3])
@@ -101,6 +102,9 @@ enum ulp_looks iser_looks(const uint8_t *b, uint32_t len, bool whole)
         return LOOKS_OTHER;
     if (whole && m.data + (m.n_data + 3) / 4 * 4 != len && m.data + m.n_data != len)
         return LOOKS_OTHER;
+    if (m.opcode == ISCSI_LOGIN && m.n_data > sizeof name && len - m.data > sizeof name &&
+        memcmp(b + m.data, name, sizeof name - 1) == 0)
+        return LOOKS_FIRST;
     return m.opcode < ISCSI_NOP_IN ? LOOKS_CLIENT : LOOKS_SERVER;
 }
 

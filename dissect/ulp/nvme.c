@@ -92,12 +92,29 @@ static bool sgl_plausible(const uint8_t *sqe, uint32_t len, bool whole)
     return (type == 0x40 || type == 0x4f || type == 0x00) && whole && len == 0;
 }
 
+static bool is_zero(const uint8_t *b, unsigned from, unsigned to)
+{
+    while (from < to)
+        if (b[from++])
+            return false;
+    return true;
+}
+
+/* Connect with its 1,024 bytes of data, by which a queue begins. */
+static bool is_connect(const uint8_t *b)
+{
+    uint32_t data = b[39] >> 4 == 4 ? (uint32_t)load_le(b + 32, 3) : (uint32_t)load_le(b + 32, 4);
+
+    return b[4] == 1 && b[1] == 0x40 && is_zero(b, 5, 24) && (b[39] >> 4 == 4 || b[39] == 0x01) && data == 1024 &&
+           load_le(b + 40, 2) == 0 && load_le(b + 44, 2) && is_zero(b, 52, NVME_SQE_LEN);
+}
+
 enum ulp_looks nvme_looks(const uint8_t *b, uint32_t len, bool whole)
 {
     if (len < NVME_SQE_LEN || (b[1] & 0xfc) != 0x40)
         return LOOKS_OTHER;
     if (b[0] == NVME_FABRICS)
-        return b[4] <= 8 ? LOOKS_CLIENT : LOOKS_OTHER;
+        return is_connect(b) ? LOOKS_FIRST : b[4] <= 8 ? LOOKS_CLIENT : LOOKS_OTHER;
     return sgl_plausible(b, len - NVME_SQE_LEN, whole) ? LOOKS_CLIENT : LOOKS_OTHER;
 }
 

@@ -68,8 +68,9 @@ struct ulp_write {
     uint32_t len;     /* of the WRITE: bytes */
 };
 
-/* Memory of the client that no command offered: the server writes it (ULP_TO_CLIENT) or reads it. */
+/* Memory of `owner` that no command offered: the other end writes or reads it. */
 struct ulp_unasked {
+    enum ulp_side owner;
     enum ulp_dir dir;
     uint32_t rkey, len;
     uint64_t va;
@@ -108,7 +109,8 @@ struct ulp_proto {
      * protocol. May be NULL: WRITEs only move data of commands. */
     bool (*write)(struct ulp_conn *c, struct ulp_message *m, const struct ulp_write *w);
     /* a READ or WRITE of memory that no command offered begins with the packet of `m`, which has no bytes: begin the
-     * command whose message was not captured, and offer the memory. False: it is not known. May be NULL. */
+     * command whose message was not captured, or find the one that named only the key, and offer the memory. False: it
+     * is not known. May be NULL. */
     bool (*unasked)(struct ulp_conn *c, struct ulp_message *m, const struct ulp_unasked *u);
     /* a response without a command may be given to message() again, once a command has begun: it keeps nothing of it */
     bool late_commands;

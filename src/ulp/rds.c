@@ -4,10 +4,18 @@
 #include "dissect/mad/cm.h"
 #include "src/ulp/proto.h"
 
+#define KEYS 64 /* R_Keys of each side that are remembered */
+
 /* A connection. */
 struct sockets {
     uint64_t open[ULP_SIDES]; /* the earliest one of each side that may be open; 0: none was seen */
     uint64_t last[ULP_SIDES]; /* the latest one */
+    /* R_Keys that datagrams of each side named for RDMA, the latest ones */
+    struct named {
+        uint32_t rkey;
+        uint64_t key; /* of the datagram; 0: none */
+    } named[ULP_SIDES][KEYS];
+    unsigned at[ULP_SIDES];
 };
 
 /* What a datagram keeps. */
@@ -43,6 +51,35 @@ static void acknowledge(struct ulp_conn *c, const struct ulp_message *m, uint64_
     s->open[of] = to + 1;
 }
 
+/* The datagram names memory of its sender by its key alone, or says that it is no more. */
+static void take_key(struct sockets *s, enum ulp_side side, const struct rds_ext *x, uint64_t key)
+{
+    for (unsigned i = 0; (x->freed || x->dest) && i < KEYS; i++)
+        if (s->named[side][i].rkey == x->rkey)
+            s->named[side][i].key = 0;
+    if (x->dest)
+        s->named[side][s->at[side]++ % KEYS] = (struct named){x->rkey, key};
+}
+
+/* The other end accesses memory whose key a datagram named. */
+static bool rds_unasked(struct ulp_conn *c, struct ulp_message *m, const struct ulp_unasked *u)
+{
+    const struct sockets *s = ulp_state(c);
+    struct ulp_command *cmd;
+    uint64_t key = 0;
+
+    (void)m;
+    for (unsigned i = 0; i < KEYS; i++)
+        if (s->named[u->owner][i].rkey == u->rkey && s->named[u->owner][i].key)
+            key = s->named[u->owner][i].key;
+    if (!key)
+        return false;
+    cmd = ulp_find(c, key);
+    if (!cmd)
+        cmd = ulp_find_completed(c, key);
+    return cmd && ulp_offer_of(c, cmd, u->owner, u->dir, u->rkey, u->va, u->len);
+}
+
 /* A SEND with bytes of a datagram. */
 static void take_datagram(struct ulp_conn *c, struct ulp_message *m, const struct rds *r)
 {
@@ -58,6 +95,7 @@ static void take_datagram(struct ulp_conn *c, struct ulp_message *m, const struc
         own_of(cmd)->head = *r;
         rds_ext_get(&own_of(cmd)->ext, m->body.b);
         cmd->requested[dir] = r->bytes;
+        take_key(s, m->side, &own_of(cmd)->ext, cmd->key);
     }
     if (cmd)
         cmd->moved[dir] += cmd->moved[dir] + n <= r->bytes ? n : 0;
@@ -145,6 +183,7 @@ const struct ulp_proto ulp_rds = {
     .size = sizeof(struct sockets),
     .looks = rds_looks,
     .message = rds_message,
+    .unasked = rds_unasked,
     .setup = rds_setup,
     .name_text = rds_name_text,
     .key_text = rds_key_text,

@@ -98,7 +98,7 @@ static bool rpcrdma_unasked(struct ulp_conn *c, struct ulp_message *m, const str
     uint64_t xid = u->va >> 32;
     struct ulp_command *cmd;
 
-    if (!habit->with_xid || habit->without || !xid || ulp_find_completed(c, xid))
+    if (u->owner != ULP_CLIENT || !habit->with_xid || habit->without || !xid || ulp_find_completed(c, xid))
         return false;
     cmd = ulp_find(c, xid);
     if (cmd ? !cmd->headless : !(cmd = ulp_begin(c, m, xid)))

@@ -171,11 +171,16 @@ static struct segment *memory_for(struct ulp_flow *f, const struct transfer *t, 
                             .frame = p->frame->number,
                             .start = p->frame->ts,
                             .now = p->frame->ts};
-    struct ulp_unasked u = {t->kind == TRANSFER_WRITE ? ULP_TO_CLIENT : ULP_FROM_CLIENT, t->rkey, t->len, t->va};
+    struct ulp_unasked u = {.owner = m.side,
+                            .dir =
+                                (t->kind == TRANSFER_WRITE) == (m.side == ULP_CLIENT) ? ULP_TO_CLIENT : ULP_FROM_CLIENT,
+                            .rkey = t->rkey,
+                            .len = t->len,
+                            .va = t->va};
 
     if (s && f->conn->proto->either_way)
         settle_way(s, (enum transfer_kind)t->kind);
-    if (s || !f->conn->proto->unasked || f->side != ULP_SERVER)
+    if (s || !f->conn->proto->unasked)
         return s;
     return f->conn->proto->unasked(f->conn, &m, &u) ? memory_of(f, t) : NULL;
 }

@@ -116,3 +116,16 @@ Test(nvme, sanitize_capabilities_have_four_bytes)
     cr_expect_eq(layout_get(&nvme_id_ctrl_hdr, b, "nvme.cmd.identify.ctrl.sanicap.ndi"), 1);
     cr_expect_eq(layout_get(&nvme_id_ctrl_hdr, b, "nvme.cmd.identify.ctrl.sanicap.nodmmas"), 2);
 }
+
+Test(nvme, connect_tells_the_protocol)
+{
+    uint8_t b[64] = {[0] = 0x7f, [1] = 0x40, [4] = 1, [33] = 4, [39] = 0x40, [44] = 31};
+
+    cr_expect_eq(nvme_looks(b, sizeof b, true), LOOKS_FIRST);
+    for (unsigned i = 0; i < sizeof b; i++) {
+        bool may_differ = i == 2 || i == 3 || (i >= 24 && i < 32) || (i >= 35 && i < 39) || (i >= 42 && i < 52);
+        b[i] ^= 0x40;
+        cr_expect(may_differ || nvme_looks(b, sizeof b, true) != LOOKS_FIRST, "byte %u", i);
+        b[i] ^= 0x40;
+    }
+}

@@ -125,6 +125,47 @@ Test(rds, an_acknowledgement_of_everything_ends)
     run_free(r);
 }
 
+/* A datagram of 100 bytes with an extension that names `rkey`: type 3, its memory; 2, that is no more. */
+static unsigned rds_with_key(uint8_t *b, uint64_t seq, uint8_t type, uint32_t rkey)
+{
+    unsigned n = rds(b, seq, 0, 100, 1, 2, 0, 100);
+    uint32_t sum = 0;
+
+    b[32] = type;
+    store_be32(b + 33, rkey);
+    store_be16(b + 30, 0);
+    for (unsigned i = 0; i < RDS_LEN; i += 2)
+        sum += load_be16(b + i);
+    sum = (sum & 0xffff) + (sum >> 16);
+    store_be16(b + 30, (uint16_t) ~((sum & 0xffff) + (sum >> 16)));
+    return n;
+}
+
+Test(rds, memory_of_which_a_datagram_names_the_key)
+{
+    struct run *r = run_new("rds");
+    struct pkt *p;
+    uint8_t b[200];
+
+    send(r, HOST, 1, b, rds_with_key(b, 1, 3, 0x77));
+    ack(r, TARGET, 1);
+    p = with_reth(r, TARGET, OP_WRITE_ONLY, 100, 0x40, 0x78, 300, 300);
+    cr_expect_not(p->note.have & NOTE_ULP, "no datagram named this key");
+    p = with_reth(r, TARGET, OP_WRITE_ONLY, 101, 0x40, 0x77, 300, 300);
+    cr_expect(says(p, "RDS Datagram seq 1 data 0-299 of 400"), "its own bytes count, too: %s",
+              p->note.have & NOTE_ULP ? p->note.ulp : "");
+    send(r, HOST, 2, b, rds_with_key(b, 2, 2, 0x77));
+    p = with_reth(r, TARGET, OP_WRITE_ONLY, 102, 0x1040, 0x77, 300, 300);
+    cr_expect_not(p->note.have & NOTE_ULP, "the key is no more: %s", p->note.ulp);
+    send(r, TARGET, 103, b, rds_with_key(b, 1, 3, 0x99));
+    p = with_reth(r, HOST, OP_WRITE_ONLY, 3, 0, 0x99, 200, 200);
+    cr_expect(says(p, "RDS Datagram seq 1 data 0-199 of 300"), "of the server: %s",
+              p->note.have & NOTE_ULP ? p->note.ulp : "");
+    run_end(r);
+    cr_expect_eq(r->over[0].moved[ULP_TO_CLIENT], 300);
+    run_free(r);
+}
+
 Test(rds, messages_cut_and_changed)
 {
     uint8_t b[200];

@@ -357,12 +357,26 @@ Test(rpcrdma, calls_that_are_refused)
 
 /* --- Recognition ------------------------------------------------------------------------------ */
 
-Test(rpcrdma, two_messages_tell_the_protocol)
+Test(rpcrdma, a_call_of_nfs_tells_the_protocol)
 {
     struct run *r = run_new(NULL);
     struct words w = read_call(1);
     struct pkt *p = send_words(r, HOST, 5, &w);
 
+    cr_expect(p->note.have & NOTE_ULP_HOW);
+    run_free(r);
+}
+
+Test(rpcrdma, two_other_messages_tell_the_protocol)
+{
+    struct run *r = run_new(NULL);
+    struct words w = read_call(1);
+    struct pkt *p;
+
+    for (unsigned i = 0; i + 4 <= w.len; i += 4)
+        if (load_be32(w.b + i) == RPC_NFS)
+            store_be32(w.b + i, RPC_MOUNT);
+    p = send_words(r, HOST, 5, &w);
     cr_expect_not(p->note.have & NOTE_ULP_HOW);
     p = send_words(r, HOST, 6, &w);
     cr_expect(p->note.have & NOTE_ULP_HOW);
@@ -376,7 +390,7 @@ Test(rpcrdma, messages_that_are_damaged_are_not_recognised)
     struct words w = read_call(2);
     uint32_t header = 7 * 4 + 32 + 8;
 
-    cr_assert_eq(rpcrdma_looks(w.b, w.len, true), LOOKS_CLIENT);
+    cr_assert_eq(rpcrdma_looks(w.b, w.len, true), LOOKS_FIRST);
     for (unsigned i = 4; i < header + 12; i++) {
         struct words bad = w;
         bool free_byte = (i >= 8 && i < 12) || (i >= 28 && i < 60); /* credits; memory */

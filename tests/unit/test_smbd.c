@@ -256,3 +256,20 @@ Test(smbd, a_real_capture_cut_and_damaged_at_each_byte)
 {
     cut_and_damage("captures/smbdirect_1.pcap", 15, 400, 400, 1);
 }
+
+/* A negotiation of 20 bytes is one only if its values make sense. */
+Test(smbd, a_negotiation_tells_the_protocol)
+{
+    uint8_t b[20] = {0, 1, 0, 1};
+
+    store_le(b + 6, 2, 255);
+    store_le(b + 8, 4, 1364);
+    store_le(b + 12, 4, 8192);
+    store_le(b + 16, 4, 1 << 20);
+    cr_expect_eq(smbd_looks(b, sizeof b, true), LOOKS_FIRST);
+    store_le(b + 12, 4, 64);
+    cr_expect_eq(smbd_looks(b, sizeof b, true), LOOKS_CLIENT);
+    store_le(b + 12, 4, 8192);
+    store_le(b + 16, 4, UINT32_MAX);
+    cr_expect_eq(smbd_looks(b, sizeof b, true), LOOKS_CLIENT);
+}
