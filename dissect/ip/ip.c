@@ -215,3 +215,16 @@ void ip_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
     else
         pkt_malformed(p, off, "IP version is neither 4 nor 6");
 }
+
+bool ip4_sum_wrong(const struct pkt *p)
+{
+    const uint8_t *q = p->data + p->ip_off;
+    uint32_t len = (q[0] & 15u) * 4, sum = 0;
+
+    if (len < 20 || p->ip_off + len > p->caplen)
+        return false;
+    for (uint32_t i = 0; i < len; i += 2)
+        sum += load_be16(q + i);
+    sum = (sum >> 16) + (sum & 0xffff);
+    return sum + (sum >> 16) != 0xffff;
+}

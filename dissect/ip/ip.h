@@ -100,6 +100,8 @@ extern const struct hdr ip4_hdr, ip6_hdr, udp_hdr;
 
 struct pkt;
 
+/* Whether an IPv4 header (H_IP4) that was captured whole has a wrong checksum (RFC 791, RFC 1071). */
+bool ip4_sum_wrong(const struct pkt *p);
 /* Whether a UDP datagram (H_UDP) that was captured whole has a checksum, other than 0, that is wrong. */
 bool udp_sum_wrong(const struct pkt *p);
 /* Whether the checksum of a UDP datagram (H_UDP) is partial: the sum of the pseudo header alone (addresses, protocol

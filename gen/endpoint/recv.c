@@ -34,7 +34,7 @@ static bool is_sound(const struct endpoint *ep, const struct pkt *p)
 {
     return p->have & H_BTH && !(p->flags & (PKT_MALFORMED | PKT_CUT)) && !p->bth.tver &&
            (p->op->name || opcode_is_manufacturers(p->bth.opcode)) && is_addressed(ep, p) &&
-           !(p->have & H_UDP && udp_sum_wrong(p) && !udp_sum_is_partial(p));
+           !(p->have & H_IP4 && ip4_sum_wrong(p)) && !(p->have & H_UDP && udp_sum_wrong(p) && !udp_sum_is_partial(p));
 }
 
 /* True if a packet that failed is_sound() is an RDMA packet addressed to this endpoint: it is counted. */

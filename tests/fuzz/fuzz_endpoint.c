@@ -11,6 +11,7 @@
 
 #include "frame.h"
 #include "gen/endpoint/endpoint.h"
+#include "gen/endpoint/rewrite.h"
 #include "tests/fuzz/storage_peer.h"
 
 /* What a part of the memory is registered as. */
@@ -270,6 +271,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(frame + path.head_len, data + i, n);
         store_be16(frame + path.net_off + 2, (uint16_t)(len - path.net_off));
         store_be16(frame + path.head_len - 4, (uint16_t)(n + 12));
+        frame_fix_ip(frame, len, LINK_ETHERNET);
         build_fix_crc(frame, len, LINK_ETHERNET);
         ep_rx(ep, frame, len, now);
         while ((sent = ep_tx(ep, out, sizeof out, now)) > 0)

@@ -2,6 +2,7 @@
  * permission, all packets are counted, and no memory grows. */
 #include "dissect/pkt.h"
 #include "gen/cm/cm_agent.h"
+#include "gen/endpoint/rewrite.h"
 
 #include <criterion/criterion.h>
 #include <malloc.h>
@@ -163,6 +164,7 @@ static uint32_t put_frame(uint8_t *frame, const uint8_t source[16], const uint8_
     memcpy(frame + path.head_len, body, n);
     store_be16(frame + path.net_off + 2, (uint16_t)(len - path.net_off));
     store_be16(frame + path.head_len - 4, (uint16_t)(n + 12));
+    frame_fix_ip(frame, len, LINK_ETHERNET);
     build_fix_crc(frame, len, LINK_ETHERNET);
     return len;
 }
@@ -280,6 +282,7 @@ Test(hostile_peer, takes_answers_only_from_its_peer_to_its_queue_pair_within_its
     struct send_wr wr = {.opcode = WR_RDMA_READ, .flags = SEND_SIGNALED, .num_sge = 1, .rkey = 1};
     struct sge sge;
     struct wc wc;
+    uint32_t n;
 
     open_endpoint(EP_STRICT, QPT_RC);
     sge = (struct sge){(uintptr_t)at[LOCAL], 256, key[LOCAL]};
@@ -295,6 +298,11 @@ Test(hostile_peer, takes_answers_only_from_its_peer_to_its_queue_pair_within_its
         cr_assert_eq(changed(LOCAL), 0, "%u", i);
     }
     cr_assert_eq(ep_stats(ep)->rx_packets, 2 * ARRAY_LEN(wrong));
+    n = answer(frame, PEER, QPN, READ_ONLY_RESPONSE, PSN, 256);
+    frame[14 + 10] ^= 1; /* checksum of the IPv4 header, which no ICRC covers */
+    ep_rx(ep, frame, n, 1000);
+    cr_assert_eq(ep_poll(ep, cq, &wc, 1), 0);
+    cr_assert_eq(ep_stats(ep)->malformed, 1);
     ep_rx(ep, frame, answer(frame, PEER, QPN, READ_ONLY_RESPONSE, PSN, 256), 2000);
     cr_assert_eq(ep_poll(ep, cq, &wc, 1), 1);
     cr_assert_eq(wc.status, WC_SUCCESS);
