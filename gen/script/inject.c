@@ -5,7 +5,6 @@
 #include "dissect/mad/cm.h"
 #include "dissect/pkt.h"
 
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -66,29 +65,40 @@ static bool handmade_group(struct script *s, struct handmade *h, const struct to
     return true;
 }
 
-static bool handmade_key(struct script *s, struct handmade *h, unsigned host, const struct conn_id *c,
-                         const struct token *key, const struct token *v)
+/* What is a number of its own in the packet that is made: where it is, and its maximum. False: `key` names none. */
+static bool handmade_count(struct handmade *h, const struct token *key, uint32_t **count, uint32_t *max)
 {
-    static const struct {
+    const struct {
         const char *name;
-        size_t at; /* in struct handmade */
-        uint32_t max;
-    } counts[] = {{"times", offsetof(struct handmade, times), TIMES_MAX},
-                  {"step", offsetof(struct handmade, step), 0xffffff},
-                  {"options", offsetof(struct handmade, options), IP_OPTIONS_MAX},
-                  {"behind", offsetof(struct handmade, behind), BEHIND_MAX},
-                  {"flip", offsetof(struct handmade, flip), EP_FRAME_MAX}};
-    struct pkt *p = &h->p;
-    enum value_kind k = value_find(key);
-    uint64_t u = 0;
+        uint32_t *count, max;
+    } counts[] = {{"times", &h->times, TIMES_MAX},
+                  {"step", &h->step, 0xffffff},
+                  {"options", &h->options, IP_OPTIONS_MAX},
+                  {"behind", &h->behind, BEHIND_MAX},
+                  {"flip", &h->flip, EP_FRAME_MAX}};
 
     for (unsigned i = 0; i < ARRAY_LEN(counts); i++)
         if (token_is(key, counts[i].name)) {
-            if (!script_num(s, v, counts[i].max, &u))
-                return false;
-            *(uint32_t *)((char *)h + counts[i].at) = (uint32_t)u;
+            *count = counts[i].count;
+            *max = counts[i].max;
             return true;
         }
+    return false;
+}
+
+static bool handmade_key(struct script *s, struct handmade *h, unsigned host, const struct conn_id *c,
+                         const struct token *key, const struct token *v)
+{
+    struct pkt *p = &h->p;
+    enum value_kind k = value_find(key);
+    uint32_t *count, max;
+    uint64_t u = 0;
+
+    if (handmade_count(h, key, &count, &max)) {
+        bool good = script_num(s, v, max, &u);
+        *count = good ? (uint32_t)u : *count;
+        return good;
+    }
     if (token_is(key, "group"))
         return handmade_group(s, h, v);
     if (k == VAL_COUNT) {
