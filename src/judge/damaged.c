@@ -100,14 +100,13 @@ static void icrc_keep(struct judge *j, const struct icrc_source *s, struct bad_i
     }
 }
 
-/* A packet that was cut: it has no ICRC to verify. */
-static void check_cut(struct judge *j, const struct pkt *p)
+void judge_cut(struct judge *j, const struct pkt *p, uint32_t flow)
 {
-    if (p->icrc == CRC_UNKNOWN && (p->flags & (PKT_CUT | PKT_MALFORMED)) == PKT_CUT)
-        judge_bad_as(j, p,
-                     (struct found){RULE_FMT_01, .wrong = "the ICRC cannot be verified: the packet was cut",
-                                    .expected = "the ICRC", .seen = "a packet that was cut",
-                                    .text = "The ICRC covers bytes that were not captured."});
+    judge_found(j, p,
+                (struct found){RULE_FMT_01, .flow = flow, .wrong = "the ICRC cannot be verified: the packet was cut",
+                               .expected = "the ICRC", .seen = "a packet that was cut",
+                               .text = "The ICRC covers bytes that were not captured."});
+    j->n_found_before++; /* the packet breaks no rule by that: others like it may take the fast path */
 }
 
 void judge_icrc(struct judge *j, const struct pkt *p)
@@ -118,7 +117,8 @@ void judge_icrc(struct judge *j, const struct pkt *p)
         p->icrc_got,  p->icrc_want,          0, .silent = j->silent, .ts = p->frame->has_ts ? p->frame->ts : 0};
     struct icrc_source *s;
 
-    check_cut(j, p);
+    if (p->icrc == CRC_UNKNOWN && (p->flags & (PKT_CUT | PKT_MALFORMED)) == PKT_CUT)
+        judge_cut(j, p, p->have & H_BTH ? conn_flow_find(j->conns, p) : FLOW_NONE);
     if ((p->icrc != CRC_GOOD && p->icrc != CRC_BAD) || is_truncated(p) ||
         (p->icrc == CRC_BAD && judge_lengths_differ(p)))
         return;

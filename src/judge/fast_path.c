@@ -43,9 +43,11 @@ void judge_use_header_rules(struct judge *j, const struct header_rule *rules, un
 /* Read the compared header bits of packet `p` into `w`. False: the packet cannot take the fast path. */
 static inline bool usual_words(const struct judge *j, const struct pkt *p, uint64_t w[USUAL_WORDS])
 {
-    if (UNLIKELY((p->have & (H_IP4 | H_UDP | H_BTH)) != (H_IP4 | H_UDP | H_BTH) || p->flags || p->icrc == CRC_BAD ||
+    if (UNLIKELY((p->have & (H_IP4 | H_UDP | H_BTH)) != (H_IP4 | H_UDP | H_BTH) || p->icrc == CRC_BAD ||
                  p->bth_off != p->ip_off + 28))
         return false;
+    if (UNLIKELY(p->flags) && (p->flags != PKT_CUT || p->icrc != CRC_UNKNOWN || p->op->ext & ~p->have))
+        return false; /* cut behind its headers only: judge_cut() is all that it has more */
     for (unsigned i = 0; i < USUAL_WORDS; i++)
         w[i] = load_le64(p->data + p->ip_off + 8 * i) & j->usual_bits[i];
     return true;
@@ -264,7 +266,7 @@ uint32_t judge_usual_flow(struct judge *j, const struct pkt *p)
         differ |= w[i] ^ k->usual[i];
     if (UNLIKELY(differ || k->tap != conn_tap_of(p->frame) || k->vlan != judge_tag_of(p) || k->mac != judge_mac_of(p)))
         return FLOW_NONE;
-    if (UNLIKELY(!is_plain(p, f)))
+    if (UNLIKELY(!is_plain(p, f) || (p->icrc == CRC_GOOD && !k->verified)))
         return FLOW_NONE;
     if (p->op->flags & OPF_REQUEST) {
         f->have_after = !(p->op->flags & OPF_READ_REQ);
@@ -327,6 +329,7 @@ void judge_usual_learn(struct judge *j, const struct pkt *p, uint32_t flow, bool
                !load_be16(p->data + p->udp_off + 6)) { /* the fast path does not verify UDP checksums */
         memcpy(k->usual, w, sizeof w);
         k->tap = conn_tap_of(p->frame);
+        k->verified |= p->icrc == CRC_GOOD;
     } else {
         k->usual[0] = 0;
     }

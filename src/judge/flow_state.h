@@ -36,8 +36,9 @@ struct kind_state {
     uint32_t mac;   /* with `met`: the last four bytes of the source MAC address of the latest packet */
     uint32_t label; /* with `labelled`: the IPv6 flow label of the latest packet */
     uint8_t hops;   /* with `met`: its TTL or hop limit */
-    bool tagged, labelled, met;
-    bool seen;
+    bool tagged, met;
+    bool verified; /* a packet like `usual` had a right ICRC, by which its sender is known (icrc_sources_count()) */
+    bool labelled, seen;
     uint8_t ttl;         /* with `seen`: of the first packet */
     bool hops_vary;      /* others had another: packets were captured on both sides of a router */
     uint32_t path;       /* with path_frame: of the latest packet, see jflow.path */

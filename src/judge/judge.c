@@ -427,6 +427,8 @@ void judge_packet(struct judge *j, const struct pkt *p)
         return;
     }
     note_time(j, p, j->flows[flow].owner);
+    if (UNLIKELY(p->flags != 0))
+        judge_cut(j, p, flow);
     j->flows[flow].packets++;
     j->flow[flow].used = true;
     judge_transport(j, p, flow);

@@ -347,6 +347,8 @@ void judge_lengths(struct judge *j, const struct pkt *p);
 
 /* A packet on the slow path with a BTH: whether its ICRC is right. */
 void judge_icrc(struct judge *j, const struct pkt *p);
+/* The packet, of `flow` or of none (FLOW_NONE), was cut behind its headers: its ICRC cannot be verified. */
+void judge_cut(struct judge *j, const struct pkt *p, uint32_t flow);
 /* A response: the requests that it acknowledges had a right ICRC on the wire, whatever the capture shows. */
 void judge_icrc_answered(struct judge *j, const struct judged *a);
 void judge_icrc_end(struct judge *j);

@@ -139,3 +139,46 @@ Test(judge_fast_path, a_reserved_bit_of_a_syndrome_is_found_in_mid_flow)
 
     cr_expect_eq(VERDICT(lines, TAP_UNKNOWN, false, false, RULE_ACK_01), V_FAIL);
 }
+
+/* The packet of a line of which `cut` bytes were not captured. */
+static void judge_cut_line(struct judge *j, const struct line *l, uint64_t number, uint32_t cut, bool *usual)
+{
+    uint8_t buf[256];
+    struct frame f;
+    struct pkt p;
+
+    decode_line(&p, &f, l, buf, line_frame(l, buf), number, true);
+    f.caplen -= cut;
+    pkt_decode(&p, &f, &(struct decode_opts){.verify = true});
+    *usual = judge_usual_flow(j, &p) != FLOW_NONE;
+    judge_packet(j, &p);
+}
+
+/* Verdicts on the ICRC of cut SENDs and their whole ACKs, then a whole SEND; *usual: which of the latest two SENDs were
+ * on the fast path. */
+static uint64_t cut_verdicts(bool thorough, bool usual[2])
+{
+    struct judge_opts o = {.ack_timeout = -1, .retry_cnt = -1, .thorough = thorough};
+    struct judge *j = judge_new(&o);
+    uint64_t n;
+    bool ignored;
+
+    for (unsigned i = 0; i < MID_FRAMES; i += 2) {
+        judge_cut_line(j, &(struct line)SEND(i * US, 10 + i / 2, (uint16_t)(i + 1)), i + 1, 8, &usual[0]);
+        judge_cut_line(j, &(struct line)ACK(i * US + 1, 10 + i / 2, i / 2 + 1, (uint16_t)(i + 2)), i + 2, 0, &ignored);
+    }
+    judge_cut_line(j, &next_send, MID_FRAMES + 1, 0, &usual[1]);
+    n = findings_unsure(judge_findings(j), RULE_FMT_01);
+    judge_free(j);
+    return n;
+}
+
+Test(judge_fast_path, packets_that_were_cut_behind_their_headers_take_it)
+{
+    bool usual[2], ignored[2];
+
+    cr_expect_eq(cut_verdicts(false, usual), MID_FRAMES / 2, "each is one whose ICRC cannot be verified");
+    cr_expect_eq(cut_verdicts(true, ignored), MID_FRAMES / 2);
+    cr_expect(usual[0]);
+    cr_expect(!usual[1], "the first one with an ICRC: by it the sender is known");
+}
