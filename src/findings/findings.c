@@ -135,6 +135,16 @@ void findings_add(struct findings *r, const struct finding *f, const struct find
     to->text = findings_string_put(r, t->text);
 }
 
+bool findings_more(struct findings *r, const struct finding *f)
+{
+    const struct tally *t = findings_tally(r, f);
+
+    if (!t || !t->first || t->n < FINDINGS_EACH)
+        return false;
+    findings_add(r, f, NULL);
+    return true;
+}
+
 void findings_follows(struct findings *r, size_t i, uint64_t frame)
 {
     r->findings[i].consequences++;

@@ -55,6 +55,8 @@ void findings_on_left_out(struct findings *r, void (*fn)(void *user, const struc
 /* Count a finding, and keep it unless FINDINGS_EACH like it, or FINDINGS_MAX in total, are kept. The texts are
  * copied. */
 void findings_add(struct findings *r, const struct finding *f, const struct finding_text *t);
+/* Count a finding if as many like it are kept as may be, which needs no texts. False: it is to be added. */
+bool findings_more(struct findings *r, const struct finding *f);
 /* What frame `frame` shows follows from the fault of finding `i`: it is no finding of its own. */
 void findings_follows(struct findings *r, size_t i, uint64_t frame);
 

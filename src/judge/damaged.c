@@ -100,13 +100,35 @@ static void icrc_keep(struct judge *j, const struct icrc_source *s, struct bad_i
     }
 }
 
+/* A cut packet of a flow of which so many are among the findings as may be: it is only counted. */
+static bool is_cut_as_others(struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    struct finding f = {.rule = RULE_FMT_01, .severity = SEV_E, .result = V_INCONCLUSIVE, .missing = N_PAYLOAD};
+
+    if (flow == FLOW_NONE || j->o.thorough || !judge_wants(j, RULE_FMT_01))
+        return false;
+    f.conn = j->flow[flow].conn;
+    f.file = (uint16_t)(j->flow[flow].tap >> 16);
+    f.tap = (uint16_t)j->flow[flow].tap;
+    f.frames[0] = p->frame->number;
+    f.n_frames = 1;
+    if (!findings_more(j->findings, &f))
+        return false;
+    j->flows[flow].two_way_next = 0;
+    j->n_found++;
+    judge_is_broken(j, p);
+    return true;
+}
+
 void judge_cut(struct judge *j, const struct pkt *p, uint32_t flow)
 {
+    j->n_found_before++; /* the packet breaks no rule by that: others like it may take the fast path */
+    if (is_cut_as_others(j, p, flow))
+        return;
     judge_found(j, p,
                 (struct found){RULE_FMT_01, .flow = flow, .wrong = "the ICRC cannot be verified: the packet was cut",
                                .expected = "the ICRC", .seen = "a packet that was cut",
                                .text = "The ICRC covers bytes that were not captured."});
-    j->n_found_before++; /* the packet breaks no rule by that: others like it may take the fast path */
 }
 
 void judge_icrc(struct judge *j, const struct pkt *p)

@@ -154,9 +154,9 @@ static void judge_cut_line(struct judge *j, const struct line *l, uint64_t numbe
     judge_packet(j, &p);
 }
 
-/* Verdicts on the ICRC of cut SENDs and their whole ACKs, then a whole SEND; *usual: which of the latest two SENDs were
- * on the fast path. */
-static uint64_t cut_verdicts(bool thorough, bool usual[2])
+/* What is found of cut SENDs and their whole ACKs, then of a whole SEND; *usual: which of the latest two SENDs were on
+ * the fast path. They are more than are kept of findings that are alike. */
+static uint64_t cut_verdicts(bool thorough, bool usual[2], struct buf *report)
 {
     struct judge_opts o = {.ack_timeout = -1, .retry_cnt = -1, .thorough = thorough};
     struct judge *j = judge_new(&o);
@@ -169,16 +169,22 @@ static uint64_t cut_verdicts(bool thorough, bool usual[2])
     }
     judge_cut_line(j, &next_send, MID_FRAMES + 1, 0, &usual[1]);
     n = findings_unsure(judge_findings(j), RULE_FMT_01);
+    judge_end(j);
+    findings_json(judge_findings(j), &(struct findings_opts){.assumptions = ""}, report);
     judge_free(j);
     return n;
 }
 
 Test(judge_fast_path, packets_that_were_cut_behind_their_headers_take_it)
 {
+    struct buf report = {0}, thorough = {0};
     bool usual[2], ignored[2];
 
-    cr_expect_eq(cut_verdicts(false, usual), MID_FRAMES / 2, "each is one whose ICRC cannot be verified");
-    cr_expect_eq(cut_verdicts(true, ignored), MID_FRAMES / 2);
+    cr_expect_eq(cut_verdicts(false, usual, &report), MID_FRAMES / 2, "each is one whose ICRC cannot be verified");
+    cr_expect_eq(cut_verdicts(true, ignored, &thorough), MID_FRAMES / 2);
+    cr_expect_str_eq(buf_str(&report), buf_str(&thorough));
+    buf_free(&report);
+    buf_free(&thorough);
     cr_expect(usual[0]);
     cr_expect(!usual[1], "the first one with an ICRC: by it the sender is known");
 }
