@@ -49,11 +49,13 @@ struct keep {
 
 /* --- Rows ------------------------------------------------------------------------------------- */
 
-static void put(struct buf *b, uint64_t v)
+/* What is written goes to memory that keep_add() has reserved, ROW_MAX bytes; the value is its end. */
+ALWAYS_INLINE char *put(char *q, uint64_t v)
 {
     for (; v >= 0x80; v >>= 7)
-        buf_char(b, (char)(v | 0x80));
-    buf_char(b, (char)v);
+        *q++ = (char)(v | 0x80);
+    *q++ = (char)v;
+    return q;
 }
 
 /* A row is read from here; beyond its end there are zeros. */
@@ -96,14 +98,15 @@ static uint64_t take(struct reader *r)
     MEMBER(NOTE_ULP_HOLE, ulp_missing, uint64_t)                                                                       \
     MEMBER(NOTE_ULP_DONE, ulp_latency, ns_t)
 
-static void note_put(struct buf *b, const struct pkt_note *n)
+static char *note_put(char *q, const struct pkt_note *n)
 {
 #define PUT(bit, member, type)                                                                                         \
     if (n->have & (bit))                                                                                               \
-        put(b, (uint64_t)n->member);
-    put(b, n->have);
+        q = put(q, (uint64_t)n->member);
+    q = put(q, n->have);
     NOTE_MEMBERS(PUT)
 #undef PUT
+    return q;
 }
 
 static void note_take(struct reader *r, struct pkt_note *n)
@@ -131,21 +134,21 @@ static uint32_t message_len(const struct pkt *p, unsigned from)
 
 /* The layers from `from` on, but those in a message if that is not kept; then the lengths of two texts behind the row:
  * of the command, and of the message. */
-static void upper_put(struct buf *b, const struct pkt *p, unsigned from, uint32_t ulp, uint32_t message)
+static char *upper_put(char *q, const struct pkt *p, unsigned from, uint32_t ulp, uint32_t message)
 {
     unsigned n = p->n_layers > from ? min_u32(p->n_layers - from, KEEP_LAYERS) : 0;
 
     for (unsigned i = 0; i < n; i++)
         if (p->layers[from + i].off & LAYER_MESSAGE && !message)
             n = i;
-    put(b, n);
+    q = put(q, n);
     for (unsigned i = from; i < from + n; i++) {
-        put(b, (uint64_t)(uintptr_t)p->layers[i].hdr);
-        put(b, p->layers[i].off);
-        put(b, p->layers[i].len);
+        q = put(q, (uint64_t)(uintptr_t)p->layers[i].hdr);
+        q = put(q, p->layers[i].off);
+        q = put(q, p->layers[i].len);
     }
-    put(b, ulp);
-    put(b, message);
+    q = put(q, ulp);
+    return put(q, message);
 }
 
 static void layers_take(struct reader *r, struct kept *out)
@@ -166,16 +169,15 @@ static void layers_take(struct reader *r, struct kept *out)
 #define SEEN_UNITS   8u
 #define SEEN_BITS    4
 
-static void seen_put(struct buf *b, const struct ladder_seen *s)
+static char *seen_put(char *q, const struct ladder_seen *s)
 {
     uint64_t flow = (uint32_t)(s->flow + 1); /* FLOW_NONE becomes 0 */
 
-    put(b, (s->drawn ? flow << SEEN_BITS | SEEN_DRAWN : 0) | (s->again ? SEEN_REPEAT : 0) |
-               (s->missing ? SEEN_MISSING : 0) | (s->units_len ? SEEN_UNITS : 0));
+    q = put(q, (s->drawn ? flow << SEEN_BITS | SEEN_DRAWN : 0) | (s->again ? SEEN_REPEAT : 0) |
+                   (s->missing ? SEEN_MISSING : 0) | (s->units_len ? SEEN_UNITS : 0));
     if (s->missing)
-        put(b, s->missing);
-    if (s->units_len)
-        put(b, s->units_len);
+        q = put(q, s->missing);
+    return s->units_len ? put(q, s->units_len) : q;
 }
 
 static void seen_take(struct reader *r, struct ladder_seen *s)
@@ -373,22 +375,23 @@ bool keep_add(struct keep *s, const struct pkt *packet, unsigned decoded, enum k
     struct buf *b = &p->pending;
     uint32_t comment = f->comment ? min_u32(f->comment_len, COMMENT_MAX) : 0;
     uint64_t offset;
+    char *q;
 
-    if (tap == UINT32_MAX || !turn(s))
+    if (tap == UINT32_MAX || !turn(s) || !buf_need(b, ROW_MAX))
         return false;
     offset = p->written + b->len;
-    buf_mem(b, &f->ts, sizeof f->ts);
-    put(b, tap);
-    put(b, f->number);
-    put(b, f->len);
-    put(b, f->caplen);
-    put(b, f->flags);
-    put(b, f->drops);
-    put(b, keep ? 0 : at + 1);
-    put(b, comment);
-    note_put(b, note);
-    upper_put(b, packet, decoded, ulp, message);
-    seen_put(b, seen);
+    q = (char *)memcpy(b->p + b->len, &f->ts, sizeof f->ts) + sizeof f->ts;
+    q = put(q, tap);
+    q = put(q, f->number);
+    q = put(q, f->len);
+    q = put(q, f->caplen);
+    q = put(q, f->flags);
+    q = put(q, f->drops);
+    q = put(q, keep ? 0 : at + 1);
+    q = put(q, comment);
+    q = note_put(q, note);
+    q = upper_put(q, packet, decoded, ulp, message);
+    b->len = (size_t)(seen_put(q, seen) - b->p);
     buf_mem(b, f->comment, comment);
     buf_mem(b, note->ulp, ulp);
     buf_mem(b, packet->message, message);
