@@ -155,7 +155,7 @@ function plot(id, title, sentence, series, options) {
                 underlayCallback: drawWindows(options), fillAlpha: FILL,
                 series: Object.fromEntries(used.map((s) => [s.name, {stepPlot: Boolean(s.step), strokeWidth: s.sign ? 0 : s.fill ? 1 : 1.6, fillGraph: Boolean(s.fill), strokePattern: s.dashed ? [6, 3] : null,
                     drawPoints: Boolean(s.sign), drawPointCallback: signCallback(s.sign || "dot"), pointSize: 4}])),
-                axes: {x: {axisLabelFormatter: (t, g, o, graphOf) => moment(t, graphOf.xAxisRange()[1] - graphOf.xAxisRange()[0]), pixelsPerLabel: 90, axisLabelWidth: 86},
+                axes: {x: {axisLabelFormatter: (t, g, o, graphOf) => moment(t, graphOf.xAxisRange()[1] - graphOf.xAxisRange()[0]), pixelsPerLabel: isNarrow() ? 66 : 90, axisLabelWidth: 86},
                     y: {axisLabelFormatter: (v) => (options.value || countLabel)(v), axisLabelWidth: 86}},
                 zoomCallback: (from, to) => show(from, to),
                 highlightCallback: (event, t) => { cursor(t); select(t); },

@@ -72,7 +72,7 @@ struct ladder_of {
     uint16_t file;
     const char *cause;
     bool lost;                    /* the packet concerned was lost */
-    struct conn_addr left, right; /* ends of its first packet */
+    struct conn_addr left, right; /* requester and responder; if they are not known, the ends of its first packet */
     struct step recent[LADDER_BEFORE];
     uint32_t n_recent;    /* packets so far that were none of its steps */
     uint32_t after;       /* packets still wanted behind a frame */

@@ -24,6 +24,8 @@ void ladders_choose(struct report *r, struct explainer *x)
         l->cause = cause_table[s->cause].name;
         l->lost = explain_is_loss(s);
         l->file = s->files[0];
+        l->left = s->src;
+        l->right = s->dst;
         for (unsigned k = 0; k < s->own; k++)
             if (s->files[k] == l->file) {
                 l->roles[l->n_frames] = s->roles[k];
@@ -56,6 +58,13 @@ static void put_details(const struct pkt *p, struct buf *b)
     buf_free(&text);
 }
 
+/* Whether a packet passes between two hosts, in either direction. */
+static bool is_between(const struct conn_addr *src, const struct conn_addr *dst, const struct conn_addr *a,
+                       const struct conn_addr *b)
+{
+    return (conn_addr_eq(src, a) && conn_addr_eq(dst, b)) || (conn_addr_eq(src, b) && conn_addr_eq(dst, a));
+}
+
 /* Append a packet: time, frame, whether it goes to the right, role, whether it was retransmitted, text, fields. */
 static void put_step(struct report *r, struct ladder_of *l, const struct pkt *p, const char *role, bool again)
 {
@@ -67,7 +76,7 @@ static void put_step(struct report *r, struct ladder_of *l, const struct pkt *p,
         return;
     }
     conn_addr_of(p, &src, &dst);
-    if (!l->n) {
+    if (!l->n && !is_between(&src, &dst, &l->left, &l->right)) {
         l->left = src;
         l->right = dst;
     }

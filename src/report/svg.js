@@ -248,6 +248,8 @@ function ladder(l) {
         const told = narrow && (again || lost); /* by dashes and a cross: the room is the PSN's */
         const note = told ? "" : role ? " [" + roleOf(l, role) + "]" : again ? " [retransmitted]" : "", room = (narrow ? Math.floor((right - left) / 7.1) : waits ? 74 : 84) - note.length;
         const label = narrow ? info.replace(/^(RC|UC|XRC) (RDMA )?| QP 0x[0-9a-f]+/g, "") : info;
+        if (lost && !narrow && (label + note).length < Math.abs(to - from) / 7.4)
+            words.setAttribute("x", (from + to) / 2); /* beside the cross */
         words.append((label.length > room ? label.slice(0, room - 2) + ".." : label) + note);
         row.append(stamp, makeSvg("line", {x1: from, x2: to, y1: y, y2: y, class: "k" + k, "stroke-width": role || again ? 2 : 1, "stroke-dasharray": again ? "6 3" : "none"}),
             makeSvg("path", {d: lost ? `M${to - 5} ${y - 5}l10 10m0-10l-10 10` : `M${to + tip} ${y - 4}L${to} ${y}L${to + tip} ${y + 4}`, class: "k" + k, fill: "none", "stroke-width": 2}), words,
