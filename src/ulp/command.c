@@ -429,12 +429,14 @@ struct ulp_command *ulp_find(struct ulp_conn *c, uint64_t key)
 {
     struct command *d = find(c, key, true), *done;
 
-    if (!d && messages_settle(c))
+    if (!d && !c->reopen && messages_settle(c))
         d = find(c, key, true);
     done = d ? NULL : find(c, key, false);
-    if (done && done->c.foretold) {
+    if (done && &done->c == c->reopen) {
         open_again(c, done);
         d = done;
+    } else if (done && done->c.foretold) {
+        c->second = command_ref(&done->c);
     }
     if (d && is_doubtful(c, d)) {
         close_command(c, d, ULP_DOUBTFUL);
@@ -489,6 +491,7 @@ void ulp_complete(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_
     cmd->status = status;
     cmd->failed = failed;
     cmd->early = is_early(c, m->side);
+    cmd->foretold = m->frame < cmd->frame;
     close_command(c, whole(cmd), ULP_COMPLETED);
     timed(c, cmd);
 }

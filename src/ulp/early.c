@@ -2,8 +2,9 @@
  * different delays sees them so.
  *
  * A response that no open command waits for is kept a moment. It belongs to the next command with its identifier if all
- * that the client sent until then was captured: a command before it would have been seen. Should a second response
- * come, that is the one (ulp_find() opens the command again). */
+ * that the end that asks (the client, or the server in a callback) sent until then was captured: a command before it
+ * would have been seen. Should a second response come, and no other command that it may belong to, that is the one: the
+ * command is opened again. */
 #include "src/ulp/ulp_impl.h"
 
 #include <stdlib.h>
@@ -11,10 +12,11 @@
 #define EARLY_WITHIN (NS_PER_S / 1000) /* time stamps of a response and of its command differ by that at most */
 #define EARLY_BYTES  1024              /* of a response that is kept; a larger one is not */
 
-/* A response of the server that came before its command. */
+/* A response that came before its command. */
 struct early {
-    struct ulp_message m; /* its body is `bytes` */
-    uint64_t lacking;     /* what of the client the capture lacked when it came */
+    struct ulp_message m;      /* its body is `bytes` */
+    uint64_t lacking;          /* what of the end that asks the capture lacked when it came */
+    struct command_ref second; /* a command that has such a response: it is this one if no other command comes */
     uint8_t bytes[];
 };
 
@@ -30,10 +32,32 @@ static void forget(struct ulp_conn *c, unsigned i)
     memmove(c->early + i, c->early + i + 1, (--c->n_early - i) * sizeof c->early[0]);
 }
 
-void early_free(struct ulp_conn *c)
+/* Give it to the protocol: it may complete `d`, also for the second time. Returns its command, NULL: none. */
+static struct ulp_command *give(struct ulp_conn *c, const struct early *e, const struct ulp_command *d)
+{
+    struct ulp_message m = e->m;
+
+    c->reopen = d;
+    c->proto->message(c, &m);
+    c->reopen = NULL;
+    c->second = (struct command_ref){0, 0};
+    return m.command;
+}
+
+/* No command came for it. */
+static void give_up(struct ulp_conn *c, unsigned i)
+{
+    const struct command *d = command_of(c, c->early[i]->second);
+
+    if (d)
+        give(c, c->early[i], &d->c);
+    forget(c, i);
+}
+
+void early_end(struct ulp_conn *c)
 {
     while (c->n_early)
-        forget(c, 0);
+        give_up(c, 0);
 }
 
 /* Whether the connection's setup told its protocol: it was captured. */
@@ -42,23 +66,23 @@ static bool has_setup(const struct ulp_conn *c)
     return c->how != ULP_BY_USER && c->how != ULP_BY_BYTES;
 }
 
-/* What the capture lacks of the client; false: nothing of it was captured, and neither was the connection's setup. */
-static bool client_lacks(const struct ulp_conn *c, uint64_t *n)
+/* What the capture lacks of a side; false: nothing of it was captured, and neither was the connection's setup. */
+static bool side_lacks(const struct ulp_conn *c, enum ulp_side side, uint64_t *n)
 {
-    *n = lacking(c, ULP_CLIENT);
-    return c->stream || c->flow[ULP_CLIENT] != FLOW_NONE || has_setup(c);
+    *n = lacking(c, side);
+    return c->stream || c->flow[side] != FLOW_NONE || has_setup(c);
 }
 
-static void keep(struct ulp_conn *c, const struct ulp_message *m)
+static void keep(struct ulp_conn *c, const struct ulp_message *m, struct command_ref second)
 {
     size_t n = sizeof(struct early) + m->body.len;
     struct early *e;
     uint64_t lacks;
 
-    if (m->body.len > EARLY_BYTES || m->body.more || !client_lacks(c, &lacks))
+    if (m->body.len > EARLY_BYTES || m->body.more || !side_lacks(c, ulp_other_side(m->side), &lacks))
         return;
     if (c->n_early == EARLY_MAX)
-        forget(c, 0);
+        give_up(c, 0);
     if (!memory_take(c, n))
         return;
     e = malloc(n);
@@ -70,6 +94,7 @@ static void keep(struct ulp_conn *c, const struct ulp_message *m)
     e->m.show = NULL;
     e->m.body = (struct ulp_body){e->bytes, m->body.len, LAYER_MESSAGE};
     e->lacking = lacks;
+    e->second = second;
     if (m->body.len)
         memcpy(e->bytes, m->body.b, m->body.len);
     c->early[c->n_early++] = e;
@@ -80,46 +105,46 @@ bool early_is_near(ns_t a, ns_t b)
     return a < b ? b - a <= EARLY_WITHIN : a - b <= EARLY_WITHIN;
 }
 
-/* Command `cmd` has begun: was its response there before? */
-static void answer(struct ulp_conn *c, struct ulp_command *cmd)
+/* Command `cmd` of `side` has begun: was its response there before? */
+static void answer(struct ulp_conn *c, enum ulp_side side, const struct ulp_command *cmd)
 {
     uint64_t lacks = 0;
 
-    client_lacks(c, &lacks);
+    side_lacks(c, side, &lacks);
     for (unsigned i = c->n_early; i-- > 0;) {
-        struct early *e = c->early[i];
-        struct ulp_message m = e->m;
-        if (e->lacking != lacks || !early_is_near(m.now, cmd->start)) {
-            forget(c, i);
+        uint64_t frame = c->early[i]->m.frame;
+        if (c->early[i]->m.side == side || c->early[i]->lacking != lacks || !give(c, c->early[i], cmd))
             continue;
-        }
-        c->proto->message(c, &m);
-        if (m.command)
-            forget(c, i);
-        if (m.command && cmd->response == m.frame) {
-            cmd->foretold = true;
+        forget(c, i);
+        if (cmd->response == frame)
             return;
-        }
     }
 }
 
-/* A command has begun. */
-static void begun(struct ulp_conn *c, struct ulp_command *cmd)
+/* A command of `side` has begun. */
+static void begun(struct ulp_conn *c, enum ulp_side side, struct ulp_command *cmd)
 {
-    struct ulp_flow *f = c->flow[ULP_SERVER] == FLOW_NONE ? NULL : c->ulp->flows[c->flow[ULP_SERVER]];
+    uint32_t other = c->flow[ulp_other_side(side)];
+    struct ulp_flow *f = other == FLOW_NONE ? NULL : c->ulp->flows[other];
 
     if (f && f->n_strays)
-        transfers_claim(f, (struct command *)cmd);
+        transfers_claim(f);
     if (c->n_early)
-        answer(c, cmd);
+        answer(c, side, cmd);
 }
 
 void early_message(struct ulp_conn *c, const struct ulp_message *m, bool taken)
 {
+    struct command_ref second = c->second;
+
+    c->second = (struct command_ref){0, 0};
     if (!c->proto->late_commands || m->again || m->hole || m->cut || !taken)
         return;
-    if (m->side == ULP_SERVER && (!m->command || m->command->headless))
-        keep(c, m);
-    else if (m->side == ULP_CLIENT && m->command)
-        begun(c, m->command);
+    for (unsigned i = c->n_early; i-- > 0;)
+        if (!early_is_near(c->early[i]->m.now, m->now))
+            give_up(c, i);
+    if (m->command && m->command->by_server == (m->side == ULP_SERVER) && !m->command->response)
+        begun(c, m->side, m->command);
+    else if (!m->once && (!m->command || m->command->headless))
+        keep(c, m, second);
 }

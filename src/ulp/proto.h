@@ -42,6 +42,7 @@ struct ulp_message {
     uint64_t frame;              /* of its last packet */
     ns_t start, now;             /* of its first and its last packet */
     uint32_t packets;            /* packets of it */
+    bool once;                   /* message() sets it: it keeps something of it, or it is no response */
     struct pkt *show;            /* add layers to it; NULL: nothing is shown */
     struct ulp_command *command; /* `again`: what it was tied to; else message() sets it. NULL: none */
     char says[ULP_SAYS];   /* without a command: what it is, such as " CDC"; message() sets it, empty: not known */
@@ -112,7 +113,8 @@ struct ulp_proto {
      * command whose message was not captured, or find the one that named only the key, and offer the memory. False: it
      * is not known. May be NULL. */
     bool (*unasked)(struct ulp_conn *c, struct ulp_message *m, const struct ulp_unasked *u);
-    /* a response without a command may be given to message() again, once a command has begun: it keeps nothing of it */
+    /* a response without a command is given to message() again once a command has begun, unless it is to be given only
+     * `once` */
     bool late_commands;
     /* no message says whether memory is to be read or written: the way of what is offered is a guess, which the first
      * READ or WRITE of it replaces */

@@ -81,9 +81,9 @@ void ulp_conn_free(struct ulp_conn *c, enum ulp_end why)
         u->flows[c->flow[i]] = NULL;
         flow_free(u, f);
     }
+    early_end(c);
     commands_flush(c, why);
     joined_free(c);
-    early_free(c);
     *(c->before ? &c->before->next : &u->conns) = c->next;
     if (c->next)
         c->next->before = c->before;

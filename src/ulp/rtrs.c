@@ -176,8 +176,11 @@ static void take_imm(struct ulp_conn *c, struct ulp_message *m, uint32_t data)
         cmd = ulp_find(c, HEARTBEAT_KEY | other);
     else if (imm.kind == RTRS_IMM_RESPONSE || imm.kind == RTRS_IMM_RESPONSE_INV)
         cmd = ulp_find(c, imm.id);
-    if (!cmd)
+    if (!cmd) {
+        if (imm.kind == RTRS_IMM_RESPONSE || imm.kind == RTRS_IMM_RESPONSE_INV)
+            snprintf(m->says, sizeof m->says, " response chunk %u, its command was not seen", imm.id);
         return;
+    }
     imm.error = imm.kind == RTRS_IMM_HEARTBEAT_ACK ? 0 : imm.error;
     own_of(cmd)->error = imm.error;
     ulp_complete(c, cmd, m, imm.error, imm.error != 0);
@@ -190,11 +193,12 @@ static bool rtrs_write(struct ulp_conn *c, struct ulp_message *m, const struct u
 
     if (m->again)
         return true;
+    m->once = !m->has_imm || m->body.len;
     if (request && !w->tied)
         return take_write(c, m, w);
     if (m->has_imm)
         take_imm(c, m, m->imm);
-    return true;
+    return w->tied || m->has_imm || !m->body.len;
 }
 
 /* --- SENDs ------------------------------------------------------------------------------------ */
@@ -316,6 +320,7 @@ const struct ulp_proto ulp_rtrs = {
     .looks_write = rtrs_looks_write,
     .open = rtrs_open,
     .accepted = rtrs_accepted,
+    .late_commands = true,
     .message = rtrs_message,
     .write = rtrs_write,
     .setup = rtrs_setup,

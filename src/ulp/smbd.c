@@ -7,7 +7,8 @@
 
 /* A connection. */
 struct peer {
-    bool greeted;                 /* both negotiated */
+    bool spoke[ULP_SIDES];        /* the side has sent data: it negotiates no more */
+    bool asked;                   /* the client negotiates, and has no answer */
     uint32_t expected[ULP_SIDES]; /* bytes that an SMB2 message of each side lacks; 0: none is under way */
     /* a joined message of the side is read: what ulp_find() delivers meanwhile must not be joined to it */
     bool busy[ULP_SIDES];
@@ -124,6 +125,7 @@ static void take_data(struct ulp_conn *c, struct ulp_message *m, const struct sm
     whole.body = ulp_part(&m->body, at, d->n_data);
     joined = whole.body.len == d->n_data && (!part || (!busy && ulp_join(c, &whole, !more)));
     *expected = joined ? d->remaining : 0;
+    m->once |= part;
     if (part && (!joined || d->remaining))
         return;
     peer->busy[m->side] |= part;
@@ -139,15 +141,17 @@ static void take_data(struct ulp_conn *c, struct ulp_message *m, const struct sm
 
 static void take_negotiation(struct ulp_conn *c, struct ulp_message *m, const struct smbd *d)
 {
+    struct peer *peer = ulp_state(c);
     struct ulp_command *cmd;
 
     if (d->kind == SMBD_NEGOTIATE) {
         cmd = ulp_begin(c, m, NEGOTIATE_KEY);
         if (cmd)
             own_of(cmd)->negotiate = true;
+        peer->asked = true;
         return;
     }
-    ((struct peer *)ulp_state(c))->greeted = true;
+    peer->asked = false;
     cmd = ulp_find(c, NEGOTIATE_KEY);
     if (!cmd)
         return;
@@ -168,11 +172,14 @@ static void show_again(const struct ulp_message *m, const struct smbd *d)
 
 static bool smbd_message(struct ulp_conn *c, struct ulp_message *m)
 {
-    const struct peer *peer = ulp_state(c);
+    struct peer *peer = ulp_state(c);
+    bool greeting = m->again || !peer->spoke[m->side] || (m->side == ULP_SERVER && peer->asked);
     struct smbd d;
 
-    if (!smbd_get(&d, m->body.b, m->body.len, !peer->greeted || m->again, !m->hole && !m->cut))
+    if (!smbd_get(&d, m->body.b, m->body.len, greeting, !m->hole && !m->cut))
         return false;
+    m->once = d.kind == SMBD_DATA && !d.n_data;
+    peer->spoke[m->side] |= d.kind == SMBD_DATA;
     if (d.kind == SMBD_DATA && d.n_data)
         snprintf(m->says, sizeof m->says, " %u bytes of a message, %u follow", d.n_data, d.remaining);
     else if (d.kind == SMBD_DATA)
@@ -261,6 +268,7 @@ const struct ulp_proto ulp_smbd = {
     .size = sizeof(struct peer),
     .in_order = true,
     .looks = smbd_looks,
+    .late_commands = true,
     .message = smbd_message,
     .name_text = smbd_name_text,
     .key_text = smbd_key_text,

@@ -257,6 +257,7 @@ static bool smc_message(struct ulp_conn *c, struct ulp_message *m)
     for (unsigned i = 0; !m->again && !l->begun && i < l->n; i++)
         data_begin(c, m, i);
     l->begun = true;
+    m->once = !s.response; /* cursors go on */
     if (!m->again) {
         if (s.type == SMC_CDC)
             take_cdc(c, m, &s);
@@ -344,6 +345,7 @@ const struct ulp_proto ulp_smc = {
     .size = sizeof(struct link),
     .in_order = true,
     .looks = smc_looks,
+    .late_commands = true,
     .open = smc_open,
     .message = smc_message,
     .name_text = smc_name_text,

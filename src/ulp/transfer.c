@@ -236,6 +236,7 @@ static struct command *request_packet(struct ulp_flow *f, struct transfer *t, co
     w.va = t->va + w.at;
     w.len = t->len;
     taken = f->conn->proto->write(f->conn, &m, &w);
+    early_message(f->conn, &m, taken);
     if (!w.tied)
         *(taken ? &sums->tied : &sums->untied) += p->payload_len;
     if (!m.command)
@@ -286,7 +287,7 @@ void stray_keep(struct ulp_flow *f, const struct pkt *p, enum seen_as as)
     s->p = *p;
     s->frame = *p->frame;
     s->as = (uint8_t)as;
-    s->lacking = lacking(f->conn, ULP_CLIENT);
+    s->lacking = lacking(f->conn, ulp_other_side((enum ulp_side)f->side));
     memcpy(s->bytes, p->data + p->payload_off, p->payload_cap);
     s->p.frame = &s->frame;
     s->p.data = s->bytes;
@@ -327,23 +328,31 @@ static void take_strays(struct ulp_flow *f, struct transfer *t)
     f->n_strays = left;
 }
 
-/* Whether packets whose memory no command offered so far wait for it: its client is captured, too. */
-static bool waits_for_command(const struct ulp_flow *f, const struct transfer *t, const struct pkt *p)
+static enum ulp_side other_side(const struct ulp_flow *f)
 {
-    return t && p->payload_len && f->conn->proto->late_commands && f->side == ULP_SERVER &&
-           f->conn->flow[ULP_CLIENT] != FLOW_NONE;
+    return ulp_other_side((enum ulp_side)f->side);
 }
 
-void transfers_claim(struct ulp_flow *f, struct command *d)
+/* Whether packets whose memory no command offered so far wait for it: the end that offers it is captured, too. What a
+ * client WRITEs may be the command itself. */
+static bool waits_for_command(const struct ulp_flow *f, const struct transfer *t, const struct pkt *p)
+{
+    const struct ulp_proto *proto = f->conn->proto;
+
+    return t && p->payload_len && proto->late_commands && f->conn->flow[other_side(f)] != FLOW_NONE &&
+           !(proto->write && f->side == ULP_CLIENT);
+}
+
+void transfers_claim(struct ulp_flow *f)
 {
     uint32_t n = f->n_strays, left = 0;
-    uint64_t lacks = lacking(f->conn, ULP_CLIENT);
+    uint64_t lacks = lacking(f->conn, other_side(f));
 
     for (uint32_t i = 0; i < n; i++) {
         struct stray *s = f->stray[i];
         struct transfer *t = transfer_find(f, s->p.bth.psn);
         const struct segment *m = t && t->kind != TRANSFER_SEND && is_of(s, t) ? memory_of(f, t) : NULL;
-        if (!m || m->command != d || s->lacking != lacks || !early_is_near(s->frame.ts, d->c.start)) {
+        if (!m || s->lacking != lacks || !early_is_near(s->frame.ts, m->command->c.sent)) {
             f->stray[left++] = s;
             continue;
         }

@@ -87,7 +87,9 @@ struct ulp_conn {
     struct joined joined[ULP_SIDES];
     struct early *early[EARLY_MAX];
     unsigned n_early;
-    uint64_t memory; /* bytes of commands, segments and messages, at most ULP_CONN_BYTES */
+    const struct ulp_command *reopen; /* is completed, and ulp_find() opens it again */
+    struct command_ref second;        /* may have the response at hand: it was completed by one that came before it */
+    uint64_t memory;                  /* bytes of commands, segments and messages, at most ULP_CONN_BYTES */
     struct ulp_conn *next, *before;
     void *state; /* proto->size bytes */
 };
@@ -133,7 +135,7 @@ struct stray {
     struct pkt p; /* with its payload only; it is shown no more */
     struct frame frame;
     uint8_t as;       /* enum seen_as */
-    uint64_t lacking; /* what of the client the capture lacked when it came */
+    uint64_t lacking; /* what of the other end the capture lacked when it came */
     uint8_t bytes[];
 };
 
@@ -254,8 +256,8 @@ void joined_free(struct ulp_conn *c);
 void early_message(struct ulp_conn *c, const struct ulp_message *m, bool taken);
 /* Whether time stamps of a command, and of what was captured before it, are near to each other. */
 bool early_is_near(ns_t a, ns_t b);
-/* Release what waits. */
-void early_free(struct ulp_conn *c);
+/* The connection ends: release what waits. */
+void early_end(struct ulp_conn *c);
 
 /* --- transfer.c ------------------------------------------------------------------------------- */
 
@@ -264,8 +266,8 @@ void transfers_end(struct ulp_flow *f);
 /* Keep a packet; if there are STRAYS, the oldest is forgotten. Forget number `i`. */
 void stray_keep(struct ulp_flow *f, const struct pkt *p, enum seen_as as);
 void stray_forget(struct ulp_flow *f, uint32_t i);
-/* The command has begun: packets of flow `f` that came before and moved its data are tied to it. */
-void transfers_claim(struct ulp_flow *f, struct command *d);
+/* A command of the other end has begun: packets of flow `f` that came before and moved its data are tied to it. */
+void transfers_claim(struct ulp_flow *f);
 /* The latest message of flow `f` is the response to the command: a WRITE right before it, whose first packet is
  * missing, moved its data if it fits what they lack. */
 void transfers_answered(struct ulp_flow *f, const struct command *d);
