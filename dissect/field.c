@@ -248,6 +248,35 @@ const char *field_complete(const char *name, size_t *len)
     return found;
 }
 
+/* Append a part of a name unless it is there. False: there is no room. */
+static bool put_part(struct buf *b, size_t begin, const char *part, size_t n, unsigned columns)
+{
+    for (size_t at = begin; at + n <= b->len; at++)
+        if (memcmp(b->p + at, part, n) == 0 && (at == begin || b->p[at - 1] == ' ') &&
+            (at + n == b->len || b->p[at + n] == ' '))
+            return true;
+    if (b->len - begin + n + 2 > columns)
+        return false;
+    buf_puts(b, b->len > begin ? "  " : "");
+    buf_mem(b, part, n);
+    return true;
+}
+
+void field_parts(struct buf *b, const char *name, size_t len, unsigned columns)
+{
+    size_t begin = b->len, from = len;
+
+    while (from && name[from - 1] != '.')
+        from--;
+    for (const struct hdr *const *h = all_headers; *h; h++)
+        for (unsigned i = 0; i <= (*h)->nfields; i++) {
+            const char *s = i ? (*h)->fields[i - 1].abbrev : (*h)->abbrev;
+            if (strncmp(s, name, len) == 0 && s[from] &&
+                !put_part(b, begin, s + from, len - from + strcspn(s + len, "."), columns))
+                return;
+        }
+}
+
 const char *field_unknown(const char *abbrev, size_t len)
 {
     static _Thread_local char text[120];

@@ -277,6 +277,9 @@ const char *field_nearest(const char *abbrev, size_t len);
 /* The name of a field or protocol that begins with the first *len bytes of `name`; sets *len to where the names that
  * begin so differ. NULL: none begins so. */
 const char *field_complete(const char *name, size_t *len);
+/* Append what may follow the first `len` bytes of `name`, each once, in at most `columns`: "bth  reth  aeth" of
+ * "infiniband.", the parts of names between two dots. */
+void field_parts(struct buf *b, const char *name, size_t len, unsigned columns);
 /* The end of a message about a name that is unknown, or no number where one is needed: "; the nearest name is ...",
  * " that is a number of ...", or what lists the names. It stays valid until the next call in the same thread. */
 const char *field_unknown(const char *abbrev, size_t len);

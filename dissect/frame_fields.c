@@ -316,7 +316,7 @@ static const struct field mark_fields[] = {
 };
 const struct hdr rdma_mark_hdr = {
     .abbrev = "rdma.found",
-    .name = "Found by a first pass",
+    .name = "Verdicts and incidents",
     .proto = "rdma",
     .fields = mark_fields,
     .nfields = ARRAY_LEN(mark_fields),

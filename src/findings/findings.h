@@ -129,6 +129,7 @@ struct findings_opts {
     bool verbose;            /* text output: list notes and inconclusive findings, too */
     bool quiet;              /* text output: totals only */
     bool color;              /* text output: with colour escape sequences */
+    const char *shows;       /* text output: what shows the notes; NULL: "-v" */
     unsigned columns;        /* text output: of the paragraphs; 0: 100, which is the most */
     void *user;              /* argument of the functions below */
     /* JSON: append more members, each behind a comma; NULL: there are none */

@@ -229,7 +229,7 @@ static void hidden_print(const struct findings *r, const struct findings_opts *o
             notes += f->times;
     }
     if (notes)
-        buf_printf(b, "%s; -v shows them\n", count_str(notes, "note"));
+        buf_printf(b, "%s; %s shows them\n", count_str(notes, "note"), o->shows ? o->shows : "-v");
     if (hidden)
         buf_printf(b, "%s not shown (-Y)\n", count_str(hidden, "finding"));
 }

@@ -191,7 +191,10 @@ static void draw_hint(struct tui *t)
 {
     struct buf text = {0};
 
-    keys_hints(t->keys, &text, screens[t->screen].place, t->columns - 2);
+    if (t->prompt && t->prompt != PROMPT_OVERWRITE)
+        prompt_hints(t, &text, t->columns - 2);
+    else if (!t->prompt)
+        keys_hints(t->keys, &text, screens[t->screen].place, t->columns - 2);
     put(&t->layout.hint, 1, buf_str(&text), LOOK_NOTE);
     buf_free(&text);
 }

@@ -110,6 +110,19 @@ const char *action_complete(const char *name, size_t *len)
     return found;
 }
 
+void action_names(struct buf *b, const char *begin, size_t n, unsigned width)
+{
+    for (unsigned i = ACTION_NONE + 1; i < ACTIONS; i++) {
+        const char *s = actions[i].name;
+        if (strncmp(s, begin, n) != 0)
+            continue;
+        if (b->len + strlen(s) + 2 > width)
+            return;
+        buf_puts(b, b->len ? "  " : "");
+        buf_puts(b, s);
+    }
+}
+
 static bool bind_key(struct keys *k, uint32_t key, enum action a)
 {
     if (k->n == BOUND_MAX)

@@ -64,6 +64,9 @@ enum action action_named(const char *name, size_t len);
  * sets *len. NULL: none begins so. */
 const char *action_complete(const char *name, size_t *len);
 
+/* Append the names of actions that begin with `n` bytes, in at most `width` columns. */
+void action_names(struct buf *b, const char *begin, size_t n, unsigned width);
+
 /* Append the help for a place in lines of at most `columns`: each action, its keys first. */
 void keys_help(const struct keys *k, struct buf *b, unsigned place, unsigned columns);
 /* Append hints in at most `width` columns: "Enter enter  ] next-event". */

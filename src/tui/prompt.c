@@ -189,15 +189,42 @@ static void put_char(struct buf *b, uint32_t c)
     buf_char(b, (char)(0x80 | (c & 0x3f)));
 }
 
+/* Where the name begins that the input ends with. */
+static size_t name_begin(struct tui *t)
+{
+    const char *text = buf_str(&t->input);
+    size_t begin = t->prompt == PROMPT_FILTER ? t->input.len : 0;
+
+    while (begin && (isalnum((unsigned char)text[begin - 1]) || strchr("._", text[begin - 1])))
+        begin--;
+    return begin;
+}
+
+void prompt_hints(struct tui *t, struct buf *b, unsigned width)
+{
+    size_t begin = name_begin(t), n = t->input.len - begin;
+
+    if (t->prompt == PROMPT_COMMAND && !n)
+        buf_puts(b, "NUMBER of a frame  f NUMBER  t SECONDS  conn N  filter TEXT");
+    if (t->prompt == PROMPT_COMMAND)
+        action_names(b, buf_str(&t->input), n, width);
+    else if (t->prompt == PROMPT_FILTER && n)
+        field_parts(b, buf_str(&t->input) + begin, n, width);
+    if (!b->len)
+        buf_printf(b, "Enter %s%s  Esc leaves",
+                   t->prompt == PROMPT_FILTER    ? "filters"
+                   : t->prompt == PROMPT_SEARCH  ? "searches"
+                   : t->prompt == PROMPT_COMMAND ? "does it"
+                                                 : "saves",
+                   t->prompt == PROMPT_FILTER ? "  Tab completes" : "");
+}
+
 /* The name at the end of a filter is completed, up to where names of fields differ. */
 static void complete(struct tui *t)
 {
     const char *text = buf_str(&t->input), *name = NULL;
-    size_t begin = t->prompt == PROMPT_FILTER ? t->input.len : 0, n;
+    size_t begin = name_begin(t), n = t->input.len - begin;
 
-    while (begin && (isalnum((unsigned char)text[begin - 1]) || strchr("._", text[begin - 1])))
-        begin--;
-    n = t->input.len - begin;
     if (t->prompt == PROMPT_COMMAND)
         name = action_complete(text, &n);
     else if (t->prompt == PROMPT_FILTER && n)

@@ -311,6 +311,7 @@ struct findings_opts verdicts_opts(struct tui *t, struct shown_findings *a)
         .assumptions = t->verbose ? "profile strict; tap unknown; a hides notes and inconclusive verdicts"
                                   : "profile strict; tap unknown; a shows notes and inconclusive verdicts",
         .verbose = t->verbose,
+        .shows = "the key a",
         .columns = t->columns,
         .user = a,
         .put_time = put_finding_time,

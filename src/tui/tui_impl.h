@@ -354,6 +354,8 @@ void letter_key(struct tui *t, uint32_t key);
 
 /* --- prompt.c: filter, search, command ------------------------------------------------------------- */
 void prompt_key(struct tui *t, uint32_t key);
+/* What may follow in the prompt: the names that begin like the last one. */
+void prompt_hints(struct tui *t, struct buf *b, unsigned width);
 void on_filter(struct tui *t);
 void on_search(struct tui *t);
 void on_search_next(struct tui *t);
