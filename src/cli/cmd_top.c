@@ -208,13 +208,15 @@ static void see(struct job *job, ns_t since, bool ended)
     see_capture(job);
 }
 
-static void put_help(struct buf *b)
+static void put_help(struct buf *b, unsigned columns)
 {
-    buf_puts(b, "q      quit\np      pause, and go on\n<, >   sort by the column to the left, to the right\nh      "
-                "this help\n\n"
-                "1 s, 10 s, 60 s: payload of both directions. retrans, NAK, RNR, CNP: since the first packet.\n"
-                "p50, p99: latency of the messages that were completed since the last table.\n"
-                "state: the worst of the last ten seconds.\n\nany key goes back\n");
+    buf_puts(
+        b, "q      quit\np      pause, and go on\n<, >   sort by the column to the left, right\nh      this help\n\n");
+    buf_paragraph(b, "1 s, 10 s, 60 s: payload of both directions.", 0, columns);
+    buf_paragraph(b, "retrans, NAK, RNR, CNP: since the first packet.", 0, columns);
+    buf_paragraph(b, "p50, p99: latency of the messages that were completed since the last table.", 0, columns);
+    buf_paragraph(b, "state: the worst of the last ten seconds.", 0, columns);
+    buf_puts(b, "\nany key goes back\n");
 }
 
 static void paint(struct job *job)
@@ -224,7 +226,7 @@ static void paint(struct job *job)
     struct buf b = {0};
 
     if (job->help)
-        put_help(&b);
+        put_help(&b, size.columns);
     else
         top_text(&b, &job->top, &look);
     screen_paint(&b);

@@ -61,6 +61,8 @@ void rows_text_titles(struct buf *b);
 void row_text_cell(struct buf *b, const struct meter_row *r, const struct column *c);
 /* Append the ends of a row: "10.0.0.1 0x000011 > 10.0.0.2 0x000012". */
 void row_ends(struct buf *b, const struct meter_row *r);
+/* The same for a narrow screen: "10.0.0.1 0x11 > 10.0.0.2 0x12". */
+void row_ends_short(struct buf *b, const struct meter_row *r);
 /* Append its destination: "> 10.0.0.2 0x000012". */
 void row_destination(struct buf *b, const struct meter_row *r);
 /* Append "  tap NAME" to a line about a row, unless it is of interface 0 of the only file. */

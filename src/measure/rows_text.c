@@ -50,29 +50,42 @@ void rows_text_titles(struct buf *b)
         buf_printf(b, "%s%s", i ? ", " : "", text_columns[i].title);
 }
 
-static void put_end(struct buf *b, const struct conn_addr *a, uint64_t qpn, bool stream)
+/* `digits`: of the number of the queue pair, at least. */
+static void put_end(struct buf *b, const struct conn_addr *a, uint64_t qpn, bool stream, int digits)
 {
     conn_addr_put(b, a);
     if (qpn == METER_NONE)
         buf_puts(b, " ?");
+    else if (stream)
+        buf_printf(b, " port %llu", (unsigned long long)qpn);
     else
-        buf_printf(b, stream ? " port %llu" : " 0x%06llx", (unsigned long long)qpn);
+        buf_printf(b, " 0x%0*llx", digits, (unsigned long long)qpn);
 }
 
-void row_ends(struct buf *b, const struct meter_row *r)
+static void put_ends(struct buf *b, const struct meter_row *r, int digits)
 {
-    put_end(b, &r->src, r->sqpn, r->stream);
+    put_end(b, &r->src, r->sqpn, r->stream, digits);
     buf_puts(b, " > ");
-    put_end(b, &r->dst, r->dqpn, r->stream);
+    put_end(b, &r->dst, r->dqpn, r->stream, digits);
     if (r->src.network)
         buf_puts(b, ", ");
     network_put(b, r->src.network);
 }
 
+void row_ends(struct buf *b, const struct meter_row *r)
+{
+    put_ends(b, r, 6);
+}
+
+void row_ends_short(struct buf *b, const struct meter_row *r)
+{
+    put_ends(b, r, 1);
+}
+
 void row_destination(struct buf *b, const struct meter_row *r)
 {
     buf_puts(b, "> ");
-    put_end(b, &r->dst, r->dqpn, r->stream);
+    put_end(b, &r->dst, r->dqpn, r->stream, 6);
 }
 
 /* The name of a tap: the interface alone if there is one file only. */

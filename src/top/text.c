@@ -2,20 +2,23 @@
 #include "src/measure/columns.h"
 #include "src/top/top.h"
 
+#define SHORT_BELOW 120 /* columns of a screen that has short numbers of queue pairs */
+#define ENDS_LEAST  16  /* columns that the ends have at least */
+
 /* In the order in which they are shown. */
 static const struct text_column text_columns[] = {
     {"connection", "conn", 0, true, 0},
-    {"service", "type", 9, true, 0},
+    {"service", "type", 10, true, 0},
     {"ends", "source > destination", 0, true, 0},
     {"payload_1s_bps", "1 s", 2, false, 0},
-    {"payload_10s_bps", "10 s", 4, false, 0},
-    {"payload_60s_bps", "60 s", 5, false, 0},
+    {"payload_10s_bps", "10 s", 5, false, 0},
+    {"payload_60s_bps", "60 s", 6, false, 0},
     {"retransmitted_packets", "retrans", 1, false, 0},
-    {"packet_seq_err", "NAK", 1, false, 0},
-    {"rnr_nak_retry_err", "RNR", 1, false, 0},
-    {"np_cnp_sent", "CNP", 7, false, 0},
-    {"message_latency_median_ns", "p50", 6, false, 0},
-    {"message_latency_p99_ns", "p99", 3, false, 0},
+    {"packet_seq_err", "NAK", 3, false, 0},
+    {"rnr_nak_retry_err", "RNR", 3, false, 0},
+    {"np_cnp_sent", "CNP", 8, false, 0},
+    {"message_latency_median_ns", "p50", 7, false, 0},
+    {"message_latency_p99_ns", "p99", 4, false, 0},
     {"state", "state", 0, true, 9},
 };
 
@@ -28,12 +31,13 @@ unsigned top_ring_use(const struct top *t)
 
 /* --- The table -------------------------------------------------------------------------------- */
 
-static void put_cell(struct buf *b, const struct rate *r, const char *name)
+/* `width`: of a line; 0: any. */
+static void put_cell(struct buf *b, const struct rate *r, const char *name, unsigned width)
 {
     uint64_t v = rate_number(r, name);
 
     if (strcmp(name, "ends") == 0)
-        row_ends(b, &r->row);
+        (width && width < SHORT_BELOW ? row_ends_short : row_ends)(b, &r->row);
     else if (strcmp(name, "service") == 0)
         buf_puts(b, r->row.service);
     else if (strcmp(name, "state") == 0)
@@ -54,7 +58,7 @@ static bool is_count(const char *name)
     return strstr(name, "_err") || strcmp(name, "retransmitted_packets") == 0 || strcmp(name, "np_cnp_sent") == 0;
 }
 
-static void measure(struct table *t, const struct top *top)
+static void measure(struct table *t, const struct top *top, unsigned width)
 {
     struct buf cell = {0};
 
@@ -64,11 +68,33 @@ static void measure(struct table *t, const struct top *top)
             uint64_t v = t->idle[i] ? rate_number(top->rates[k], t->columns[i]->name) : 0;
             t->idle[i] &= !v || v == METER_NONE;
             cell.len = 0;
-            put_cell(&cell, top->rates[k], t->columns[i]->name);
+            put_cell(&cell, top->rates[k], t->columns[i]->name, width);
             t->widths[i] = max_u32(t->widths[i], (uint32_t)cell.len);
         }
     }
     buf_free(&cell);
+}
+
+/* If what is always shown does not fit, the ends have the room that the other columns leave. */
+static void narrow(struct table *t, const struct top *top)
+{
+    unsigned sum = 0, ends = 0, last = 0; /* last: characters of the last column, the tap included */
+    struct buf cell = {0};
+
+    for (unsigned i = 0; i + 1 < t->n; i++) {
+        sum += t->widths[i] + TABLE_GAP;
+        ends = strcmp(t->columns[i]->name, "ends") == 0 ? i : ends;
+    }
+    for (size_t i = 0; i < top->n; i++) {
+        cell.len = 0;
+        put_cell(&cell, top->rates[i], t->columns[t->n - 1]->name, t->width);
+        row_tap_after(&cell, &top->rates[i]->row);
+        last = max_u32(last, (uint32_t)cell.len);
+    }
+    buf_free(&cell);
+    sum += last;
+    if (t->width && sum > t->width && ends)
+        t->widths[ends] = max_u32(ENDS_LEAST, t->widths[ends] - min_u32(sum - t->width, t->widths[ends]));
 }
 
 const char *top_column(unsigned i)
@@ -98,7 +124,11 @@ static void put_row(const struct table *t, struct buf *b, const struct rate *r)
 
     for (unsigned i = 0; i < t->n; i++) {
         size_t at = b->len;
-        put_cell(b, r, t->columns[i]->name);
+        put_cell(b, r, t->columns[i]->name, t->width);
+        if (b->len - at > t->widths[i]) { /* see narrow() */
+            b->len = at + t->widths[i] - 2;
+            buf_puts(b, "..");
+        }
         table_cell(t, i, b, at);
     }
     row_tap_after(&tap, &r->row);
@@ -206,8 +236,9 @@ void top_text(struct buf *b, const struct top *t, const struct top_look *look)
     if (look->rows) /* on a small screen the table matters more */
         keep_lines(b, at, look->rows / 3);
     table_of(&table, text_columns, ARRAY_LEN(text_columns));
-    measure(&table, t);
+    measure(&table, t, look->width);
     table_fit(&table, look->width);
+    narrow(&table, t);
     put_titles(&table, b, look->sort);
     if (look->rows) {
         unsigned above = lines_in(b, at);
