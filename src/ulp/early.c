@@ -54,11 +54,74 @@ static void give_up(struct ulp_conn *c, unsigned i)
     forget(c, i);
 }
 
+static void data_forget(struct ulp_conn *c, struct early_data **at)
+{
+    struct early_data *d = *at;
+
+    *at = d->next;
+    c->n_early_data--;
+    memory_give(c, sizeof *d + d->m.cap);
+    free(d);
+}
+
 void early_end(struct ulp_conn *c)
 {
     while (c->n_early)
         give_up(c, 0);
+    while (c->early_data)
+        data_forget(c, &c->early_data);
 }
+
+/* --- Data over iWARP -------------------------------------------------------------------------- */
+
+void early_data_keep(struct ulp_conn *c, const struct early_data *d)
+{
+    struct early_data **at = &c->early_data, *kept;
+    uint64_t n = sizeof *d + d->m.cap;
+
+    if (!c->proto->late_commands || !d->m.len)
+        return;
+    if (c->n_early_data == STRAYS) {
+        while ((*at)->next)
+            at = &(*at)->next;
+        data_forget(c, at);
+    }
+    if (!memory_take(c, n))
+        return;
+    kept = malloc(n);
+    if (!kept) {
+        memory_give(c, n);
+        return;
+    }
+    *kept = *d;
+    if (d->m.cap)
+        memcpy(kept->bytes, d->m.b, d->m.cap);
+    kept->m.b = kept->bytes;
+    kept->lacking = lacking(c, d->of);
+    kept->next = c->early_data;
+    c->early_data = kept;
+    c->n_early_data++;
+}
+
+/* A command has begun: bytes of its memory that were moved before belong to it. */
+static void data_claim(struct ulp_conn *c, enum ulp_side side)
+{
+    uint64_t lacks = lacking(c, side);
+
+    for (struct early_data **at = &c->early_data, *d = *at; d; d = *at) {
+        struct segment *s = d->of == side ? segment_find(c, side, d->stag, d->to, d->m.len) : NULL;
+        if (!s || d->lacking != lacks || !early_is_near(d->m.now, s->command->c.sent)) {
+            at = &d->next;
+            continue;
+        }
+        c->ulp->sums.untied -= d->m.len;
+        c->ulp->sums.tied += d->m.len;
+        data_take(c, s, s->base + (d->to - s->va), &d->m, NULL);
+        data_forget(c, at);
+    }
+}
+
+/* --- Responses -------------------------------------------------------------------------------- */
 
 /* Whether the connection's setup told its protocol: it was captured. */
 static bool has_setup(const struct ulp_conn *c)
@@ -129,6 +192,8 @@ static void begun(struct ulp_conn *c, enum ulp_side side, struct ulp_command *cm
 
     if (f && f->n_strays)
         transfers_claim(f);
+    if (c->early_data)
+        data_claim(c, side);
     if (c->n_early)
         answer(c, side, cmd);
 }

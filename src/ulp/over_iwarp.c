@@ -338,6 +338,7 @@ static struct command *moved(struct ulp_stream *s, enum iwarp_side of, uint32_t 
 
     if (!g) {
         sums->untied += w->payload_len;
+        early_data_keep(s->c, &(struct early_data){.m = m, .of = side_of(s, of), .stag = stag, .to = to});
         return NULL;
     }
     sums->tied += w->payload_len;

@@ -64,6 +64,7 @@ struct joined {
 };
 
 struct early;
+struct early_data;
 
 struct ulp_conn {
     struct ulp *ulp;
@@ -87,6 +88,8 @@ struct ulp_conn {
     struct joined joined[ULP_SIDES];
     struct early *early[EARLY_MAX];
     unsigned n_early;
+    struct early_data *early_data; /* over iWARP: bytes that wait for their commands, the latest first */
+    unsigned n_early_data;
     const struct ulp_command *reopen; /* is completed, and ulp_find() opens it again */
     struct command_ref second;        /* may have the response at hand: it was completed by one that came before it */
     uint64_t memory;                  /* bytes of commands, segments and messages, at most ULP_CONN_BYTES */
@@ -250,10 +253,29 @@ void message_say(struct ulp *u, const struct ulp_message *m);
 /* Release what ulp_join() keeps. */
 void joined_free(struct ulp_conn *c);
 
+/* Bytes of a command's data. */
+struct moved {
+    const uint8_t *b;
+    uint32_t len, cap; /* cap: of them captured */
+    uint64_t frame;
+    ns_t now;
+    enum ulp_side by; /* who sent them */
+};
+
 /* --- early.c ---------------------------------------------------------------------------------- */
 
 /* A message was delivered; `taken`: it is one of the protocol. A response without a command waits for it. */
 void early_message(struct ulp_conn *c, const struct ulp_message *m, bool taken);
+/* Bytes that were moved over iWARP, of memory that no command offered so far: they may wait for it. */
+struct early_data {
+    struct early_data *next;
+    struct moved m;
+    enum ulp_side of; /* whose memory */
+    uint32_t stag;
+    uint64_t to, lacking; /* lacking: what the capture lacked of that end when they came */
+    uint8_t bytes[];      /* those that were captured */
+};
+void early_data_keep(struct ulp_conn *c, const struct early_data *d);
 /* Whether time stamps of a command, and of what was captured before it, are near to each other. */
 bool early_is_near(ns_t a, ns_t b);
 /* The connection ends: release what waits. */
@@ -280,15 +302,6 @@ struct command *write_packet(struct ulp_flow *f, const struct pkt *p, enum seen_
 struct command *read_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show);
 struct command *read_response(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show);
 struct command *nak_packet(struct ulp_flow *f, const struct pkt *p);
-
-/* Bytes of a command's data. */
-struct moved {
-    const uint8_t *b;
-    uint32_t len, cap; /* cap: of them captured */
-    uint64_t frame;
-    ns_t now;
-    enum ulp_side by; /* who sent them */
-};
 /* Data in memory `s`, from byte `at` of what the command moves that way. */
 void data_take(struct ulp_conn *c, struct segment *s, uint64_t at, const struct moved *m, struct pkt *show);
 /* The command has data in this frame, which `by` sent. */

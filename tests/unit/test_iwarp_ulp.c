@@ -61,10 +61,10 @@ static void read_data(struct tcp_run *r, uint32_t key, uint64_t addr, uint32_t l
     send_fpdu(r, CLIENT, &answer, len - len / 2);
 }
 
-/* A connection of an NVMe queue whose host has sent a Write of 1024 bytes at 0x4000, key 0x99. */
-static void nvme_write(struct tcp_run *r)
+/* A connection of an NVMe queue. */
+static void nvme_start(struct tcp_run *r)
 {
-    uint8_t start[64], capsule[64] = {1, 0x40, 7, 0, 1};
+    uint8_t start[64];
 
     commands_over = 0;
     make_start(start, false, FLAG_CRC, 1);
@@ -75,12 +75,25 @@ static void nvme_write(struct tcp_run *r)
     start[26] = 31;
     tcp_send(r, CLIENT, start, 52, 1000);
     tcp_send(r, SERVER, start, make_start(start, true, FLAG_CRC, 1), 1000);
+}
+
+/* The host asks for 1024 bytes to be read or written, at 0x4000, key 0x99. */
+static void nvme_ask(struct tcp_run *r, uint8_t opcode)
+{
+    uint8_t capsule[64] = {opcode, 0x40, 7, 0, 1};
+
     capsule[24 + 1] = 0x40; /* keyed data: address 0x4000, 1024 bytes, key 0x99 */
     capsule[32 + 1] = 0x04;
     capsule[35] = 0x99;
     capsule[39] = 0x40;
     capsule[48] = 1; /* blocks - 1 */
     send_bytes(r, CLIENT, 1, capsule, 64);
+}
+
+static void nvme_write(struct tcp_run *r)
+{
+    nvme_start(r);
+    nvme_ask(r, 1);
 }
 
 static struct ulp *timed_commands(struct tcp_run *r)
@@ -147,6 +160,34 @@ Test(iwarp, a_command_waits_for_what_tcp_lost)
     cr_expect_eq(waited_of[0].way[ULP_AFTER_DATA], waited_of[0].of[WAIT_LOSS], "the way took it");
     ulp_free(u);
     tcp_run_free(r);
+}
+
+/* The tap sees the controller before the host: the data of a Read, and its response, come before the command. */
+Test(iwarp, data_and_a_response_before_their_command)
+{
+    const unsigned late[] = {500, 2000}; /* microseconds */
+
+    for (unsigned i = 0; i < ARRAY_LEN(late); i++) {
+        struct tcp_run *r = tcp_run_new();
+        struct ulp *u = timed_commands(r);
+        struct ddp d = a_write(0x99, 0x4000, false), rest = a_write(0x99, 0x4200, true);
+        uint8_t done[16] = {[12] = 7};
+        cr_assert(u != NULL);
+        nvme_start(r);
+        send_fpdu(r, SERVER, &d, 512);
+        send_fpdu(r, SERVER, &rest, 512);
+        send_bytes(r, SERVER, 1, done, 16);
+        r->frame += late[i];
+        nvme_ask(r, 2);
+        ulp_finish(u);
+        cr_assert_eq(commands_over, 1, "%u", commands_over);
+        cr_expect_eq(the_command.ended, i ? ULP_OPEN : ULP_COMPLETED, "%u", the_command.ended);
+        cr_expect_eq(the_command.moved[ULP_TO_CLIENT], i ? 0 : 1024);
+        cr_expect_eq(ulp_sums(u)->untied, i ? 1024 : 0);
+        cr_expect_eq(ulp_sums(u)->tied, i ? 0 : 1024);
+        ulp_free(u);
+        tcp_run_free(r);
+    }
 }
 
 /* The host terminates the connection: the controller asked for more than it was offered. `write`: by a WRITE of 512
