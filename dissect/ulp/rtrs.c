@@ -7,7 +7,7 @@
 #define INFO_REQ_LEN 272
 #define INFO_RSP_LEN 8
 #define RKEY_RSP_LEN 8
-#define WRITE_LEN    4
+#define WRITE_LEN    RTRS_WRITE_LEN
 #define READ_LEN     8
 #define PAGE         4096
 #define MAGIC        0x1bbd

@@ -33,7 +33,8 @@ void rtrs_imm_get(struct rtrs_imm *i, uint32_t imm);
 
 /* Types of RTRS messages. */
 enum { RTRS_INFO_REQ = 0, RTRS_INFO_RSP = 1, RTRS_WRITE = 2, RTRS_READ = 3, RTRS_RKEY_RSP = 4 };
-#define RTRS_TAIL 1024 /* bytes at the end of a request that are read */
+#define RTRS_WRITE_LEN 4    /* bytes of the header of RTRS_WRITE */
+#define RTRS_TAIL      1024 /* bytes at the end of a request that are read */
 
 /* A request: what stands at the end of its bytes. */
 struct rtrs {

@@ -109,6 +109,9 @@ struct ulp_proto {
     /* each packet of a WRITE: `m` has its bytes, and takes the command that it belongs to. False: they are none of this
      * protocol. May be NULL: WRITEs only move data of commands. */
     bool (*write)(struct ulp_conn *c, struct ulp_message *m, const struct ulp_write *w);
+    /* the length of a WRITE whose first packet was not seen, by the packet with immediate data that ends it; 0: it does
+     * not tell. With write(); may be NULL. */
+    uint32_t (*write_len)(const struct ulp_conn *c, const struct ulp_body *end, uint32_t imm);
     /* a READ or WRITE of memory that no command offered begins with the packet of `m`, which has no bytes: begin the
      * command whose message was not captured, or find the one that named only the key, and offer the memory. False: it
      * is not known. May be NULL. */

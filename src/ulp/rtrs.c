@@ -16,8 +16,9 @@ struct under_way {
     uint32_t psn, imm; /* psn: its first one */
     uint32_t len, n;   /* bytes; those of them in `tail`, which are the last ones */
     uint32_t packets;
-    uint64_t va; /* address of tail[0] */
-    ns_t start;
+    uint64_t va;    /* address of tail[0] */
+    uint64_t frame; /* of the latest packet, as `now` */
+    ns_t start, now;
     struct cover cover; /* bytes of it that came */
     uint8_t tail[RTRS_TAIL];
 };
@@ -75,7 +76,17 @@ static void keep_user(struct own *o, const uint8_t *b, uint32_t len)
         snprintf(o->name, sizeof o->name, "%.*s", (int)min_u32(m.name_len, sizeof o->name), m.name);
 }
 
-/* A request is complete. */
+/* Bytes that were seen. */
+static uint32_t covered(const struct cover *c)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < c->n; i++)
+        n += c->span[i].to - c->span[i].from;
+    return (uint32_t)n;
+}
+
+/* A request, of which bytes before the user message may be missing. */
 static void request(struct ulp_conn *c, struct ulp_message *m, const struct under_way *s, const struct rtrs *r,
                     const struct rtrs_imm *imm)
 {
@@ -86,13 +97,42 @@ static void request(struct ulp_conn *c, struct ulp_message *m, const struct unde
         return;
     *own_of(cmd) = (struct own){.kind = KIND_REQUEST, .chunk = chunk, .read = r->type == RTRS_READ};
     keep_user(own_of(cmd), s->tail + r->user, r->at - r->user);
-    if (r->type == RTRS_WRITE)
+    if (r->type == RTRS_WRITE) {
         ulp_inline(cmd, ULP_FROM_CLIENT, s->len - (s->n - r->user));
+        cmd->moved[ULP_FROM_CLIENT] -= s->len - covered(&s->cover);
+    }
     for (uint32_t i = 0; i < r->n; i++) {
         struct rtrs_memory mem = rtrs_memory(r, s->tail, i);
         if (!ulp_offer(c, cmd, ULP_TO_CLIENT, mem.rkey, mem.va, mem.len))
             break;
     }
+}
+
+/* The server answers request `chunk`, and there is none: begin it, if the WRITE of one has ended and only lacks packets
+ * of its data. Returns whether there is one. */
+static bool settle(struct ulp_conn *c, uint32_t chunk)
+{
+    struct session *s = ulp_state(c);
+
+    for (unsigned i = 0; i < WRITES; i++) {
+        struct under_way *u = &s->write[i];
+        const struct cover *there = &u->cover;
+        struct ulp_message m = {
+            .side = ULP_CLIENT, .frame = u->frame, .start = u->start, .now = u->now, .packets = u->packets};
+        struct rtrs_imm imm;
+        struct rtrs r;
+        rtrs_imm_get(&imm, u->imm);
+        if (!u->used || u->cut || !u->has_imm || !there->n || imm.kind != RTRS_IMM_REQUEST ||
+            imm.payload >> s->bits != chunk)
+            continue;
+        if (!rtrs_get(&r, u->tail, u->n, u->va, imm.payload) || there->span[there->n - 1].to != u->len ||
+            there->span[there->n - 1].from > u->len - (u->n - r.user))
+            continue;
+        u->used = false;
+        request(c, &m, u, &r, &imm);
+        return m.command;
+    }
+    return false;
 }
 
 /* The WRITE that a packet belongs to. */
@@ -123,6 +163,8 @@ static bool keep_tail(struct under_way *u, const struct ulp_message *m, const st
     u->cut |= m->cut;
     u->packets++;
     u->start = m->start < u->start ? m->start : u->start;
+    u->now = m->now;
+    u->frame = m->frame;
     if (w->last) {
         u->has_imm = m->has_imm;
         u->imm = m->imm;
@@ -164,8 +206,10 @@ static void take_imm(struct ulp_conn *c, struct ulp_message *m, uint32_t data)
     enum ulp_side other = ulp_other_side(m->side);
     struct ulp_command *cmd = NULL;
     struct rtrs_imm imm;
+    bool is_answer;
 
     rtrs_imm_get(&imm, data);
+    is_answer = imm.kind == RTRS_IMM_RESPONSE || imm.kind == RTRS_IMM_RESPONSE_INV;
     if (imm.kind == RTRS_IMM_HEARTBEAT) {
         cmd = ulp_begin(c, m, HEARTBEAT_KEY | m->side);
         if (cmd)
@@ -174,10 +218,12 @@ static void take_imm(struct ulp_conn *c, struct ulp_message *m, uint32_t data)
     }
     if (imm.kind == RTRS_IMM_HEARTBEAT_ACK)
         cmd = ulp_find(c, HEARTBEAT_KEY | other);
-    else if (imm.kind == RTRS_IMM_RESPONSE || imm.kind == RTRS_IMM_RESPONSE_INV)
+    else if (is_answer)
+        cmd = ulp_find(c, imm.id);
+    if (!cmd && is_answer && settle(c, imm.id))
         cmd = ulp_find(c, imm.id);
     if (!cmd) {
-        if (imm.kind == RTRS_IMM_RESPONSE || imm.kind == RTRS_IMM_RESPONSE_INV)
+        if (is_answer)
             snprintf(m->says, sizeof m->says, " response chunk %u, its command was not seen", imm.id);
         return;
     }
@@ -199,6 +245,21 @@ static bool rtrs_write(struct ulp_conn *c, struct ulp_message *m, const struct u
     if (m->has_imm)
         take_imm(c, m, m->imm);
     return w->tied || m->has_imm || !m->body.len;
+}
+
+/* A WRITE of the client ends with `b`: how long it is, though its first packet was not seen. Chunks begin at a page. */
+static uint32_t rtrs_write_len(const struct ulp_conn *c, const struct ulp_body *b, uint32_t data)
+{
+    uint32_t n = min_u32(b->len, RTRS_TAIL), offset;
+    struct rtrs_imm imm;
+    struct rtrs r;
+
+    rtrs_imm_get(&imm, data);
+    offset = imm.payload & ((1u << ((const struct session *)ulp_state(c))->bits) - 1);
+    if (imm.kind != RTRS_IMM_REQUEST || b->more || n < RTRS_WRITE_LEN ||
+        !rtrs_get(&r, b->b + b->len - n, n, (uint64_t)offset + RTRS_WRITE_LEN - n, offset))
+        return 0;
+    return r.type == RTRS_WRITE ? offset + RTRS_WRITE_LEN : 0;
 }
 
 /* --- SENDs ------------------------------------------------------------------------------------ */
@@ -323,6 +384,7 @@ const struct ulp_proto ulp_rtrs = {
     .late_commands = true,
     .message = rtrs_message,
     .write = rtrs_write,
+    .write_len = rtrs_write_len,
     .setup = rtrs_setup,
     .name_text = rtrs_name_text,
     .key_text = rtrs_key_text,

@@ -462,6 +462,27 @@ static bool is_told_by_memory(const struct ulp_proto *p)
     return !p->write && !p->either_way;
 }
 
+/* The transfer of a WRITE that ends with packet `p`, if that tells how long it is; NULL: that is not known. */
+static struct transfer *transfer_told(struct ulp_flow *f, const struct pkt *p)
+{
+    const struct ulp_proto *proto = f->conn->proto;
+    struct ulp_body end = ulp_payload(p);
+    struct headless w;
+    uint32_t len, n;
+
+    if (!proto->write_len || f->side != ULP_CLIENT || !(p->have & H_IMMDT) ||
+        !headless_of(f, &w, p->bth.psn, p->payload_len))
+        return NULL;
+    len = proto->write_len(f->conn, &end, p->immdt.data);
+    if (len <= w.last || (len - w.last) % w.mtu)
+        return NULL;
+    n = (len - w.last) / w.mtu + 1;
+    if (n < w.least || n > w.most)
+        return NULL;
+    return transfer_put(
+        f, &(struct transfer){.kind = TRANSFER_WRITE, .psn = (w.psn - n + 1) & PSN_MASK, .span = n, .len = len}, p);
+}
+
 /* The transfer of a WRITE that ends with packet `p`, if only one piece of memory fits; NULL: that is not known. */
 static struct transfer *transfer_derive(struct ulp_flow *f, const struct pkt *p)
 {
@@ -469,8 +490,11 @@ static struct transfer *transfer_derive(struct ulp_flow *f, const struct pkt *p)
     struct transfer t = {.kind = TRANSFER_NONE};
     unsigned n = 0, walked = 0;
 
-    if (!(p->op->flags & OPF_END) || !is_told_by_memory(f->conn->proto) ||
-        !headless_of(f, &w, p->bth.psn, p->payload_len) || w.most == UINT32_MAX)
+    if (!(p->op->flags & OPF_END))
+        return NULL;
+    if (f->conn->proto->write)
+        return transfer_told(f, p);
+    if (!is_told_by_memory(f->conn->proto) || !headless_of(f, &w, p->bth.psn, p->payload_len) || w.most == UINT32_MAX)
         return NULL;
     for (const struct command *d = f->conn->open.first; d && n < 2; d = d->newer) {
         n += count_fits(f, d, &w, &t);
