@@ -48,7 +48,7 @@ class Capture:
 
 
 def nid(address, order):
-    return struct.pack(order + "IHH", int.from_bytes(address, "big"), 0, 5)
+    return struct.pack(order + "Q", 5 << 48 | int.from_bytes(address, "big"))
 
 
 def message(order, kind, body):

@@ -129,6 +129,10 @@ GET(magic, 0, 4, true)
 GET(version, 4, 2, true)
 GET(bytes, 8, 4, true)
 GET(checksum, 12, 4, true)
+GET(source_nid, 16, 8, true)
+GET(destination_nid, 32, 8, true)
+GET(end_destination_nid, 48, 8, m.has_head)
+GET(end_source_nid, 56, 8, m.has_head)
 GET(destination_pid, 64, 4, m.has_head)
 GET(source_pid, 68, 4, m.has_head)
 GET(what, 72, 4, m.has_head)
@@ -160,6 +164,28 @@ static void type_text(struct buf *b, uint64_t v)
 }
 static const struct vdesc type_desc = VDESC_TEXT(type_text), what_desc = VDESC_NAMES(whats);
 
+/* "192.168.77.1@o2ib", "10.0.0.1@tcp3": the kind of network, its number and an address in it, from the upper bits on.
+ */
+static void nid_text(struct buf *b, uint64_t nid)
+{
+    static const struct vname networks[] = {{2, "tcp"}, {5, "o2ib"}, {9, "lo"}, {13, "gni"}};
+    unsigned kind = (unsigned)(nid >> 48), number = (unsigned)(nid >> 32 & 0xffff);
+    uint32_t addr = (uint32_t)nid;
+    const char *name = vname_find(networks, ARRAY_LEN(networks), kind);
+
+    if (kind == 2 || kind == 5)
+        buf_printf(b, "%u.%u.%u.%u", addr >> 24, addr >> 16 & 255, addr >> 8 & 255, addr & 255);
+    else
+        buf_printf(b, name ? "%u" : "%x", addr);
+    if (!name)
+        buf_printf(b, "@<%u:%u>", kind, number);
+    else if (number)
+        buf_printf(b, "@%s%u", name, number);
+    else
+        buf_printf(b, "@%s", name);
+}
+static const struct vdesc nid_desc = VDESC_TEXT(nid_text);
+
 #define NUMBER(get, type, base, desc, abbrev, label, blurb) FIELD_GET(get, type, base, desc, 0, abbrev, label, blurb)
 static const struct field lnet_fields[] = {
     NUMBER(magic, FT_UINT32, BASE_HEX, NULL, "lnet.ib.magic", "Magic of IB message", "0x0be91b91."),
@@ -169,6 +195,13 @@ static const struct field lnet_fields[] = {
               "Messages that the receiver may send in addition."),
     NUMBER(bytes, FT_UINT32, BASE_DEC, NULL, "lnet.ib.nob", "Number of Bytes", "Bytes of the whole message."),
     NUMBER(checksum, FT_UINT32, BASE_HEX, NULL, "lnet.ib_csum", "Checksum", "0: none."),
+    NUMBER(source_nid, FT_UINT64, BASE_HEX, &nid_desc, "rdma.lnet.src_nid", "Source NID",
+           "LNet address of the end of the connection that sends it."),
+    NUMBER(destination_nid, FT_UINT64, BASE_HEX, &nid_desc, "rdma.lnet.dst_nid", "Destination NID",
+           "Of the other end."),
+    NUMBER(end_destination_nid, FT_UINT64, BASE_HEX, &nid_desc, "rdma.lnet.to", "To",
+           "Host that it is for; another one than the end of the connection if that is a router."),
+    NUMBER(end_source_nid, FT_UINT64, BASE_HEX, &nid_desc, "rdma.lnet.from", "From", "Host that it comes from."),
     NUMBER(destination_pid, FT_UINT32, BASE_DEC, NULL, "lnet.dest_pid", "Dest pid", "Process of the receiver."),
     NUMBER(source_pid, FT_UINT32, BASE_DEC, NULL, "lnet.src_pid", "Src pid", "Process of the sender."),
     NUMBER(what, FT_UINT32, BASE_DEC, &what_desc, "lnet.msg_type", "Message type", "What LNet is to do."),

@@ -5,6 +5,7 @@
 #include "dissect/socket/rds.h"
 
 #include "le.h"
+#include "src/show/print.h"
 #include "tests/unit/ulp_run.h"
 
 /* `little`: the byte order. */
@@ -259,6 +260,37 @@ Test(lnet, a_put_and_a_get_in_either_byte_order)
 {
     put_and_get(true);
     put_and_get(false);
+}
+
+/* Values as libcfs_nid2str() of Lustre prints them. */
+Test(lnet, a_nid_is_an_address_in_a_network)
+{
+    static const struct {
+        uint64_t nid;
+        const char *text;
+    } nids[] = {{UINT64_C(0x00050000c0a84d01), "192.168.77.1@o2ib"},
+                {UINT64_C(0x000500030a000001), "10.0.0.1@o2ib3"},
+                {UINT64_C(0x00020001ffffffff), "255.255.255.255@tcp1"},
+                {UINT64_C(0x0009000000000000), "0@lo"},
+                {UINT64_C(0x000d0000000004d2), "1234@gni"},
+                {UINT64_C(0x0011000200000abc), "abc@<17:2>"}};
+
+    for (unsigned i = 0; i < ARRAY_LEN(nids); i++)
+        for (unsigned little = 0; little < 2; little++) {
+            struct run *r = run_new("lnet");
+            struct buf out = {0};
+            struct pkt *p;
+            uint8_t b[256];
+            unsigned n = lnet(b, little, LNET_PUT_REQ, 0xa1, 0, 0);
+            for (unsigned k = 0; k < 8; k++)
+                b[16 + k] = (uint8_t)(nids[i].nid >> 8 * (little ? k : 7 - k));
+            p = send(r, HOST, 1, b, n);
+            print_tree(&(struct print_opts){0}, &out, p);
+            buf_char(&out, '\0');
+            cr_expect(strstr(out.p, nids[i].text), "%s: %s", nids[i].text, out.p);
+            buf_free(&out);
+            run_free(r);
+        }
 }
 
 Test(lnet, pieces_of_memory_are_bounded)
