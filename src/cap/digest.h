@@ -22,8 +22,10 @@
 
 struct stat;
 
-#define DIGEST_OWNERS  256                   /* packets of an owner are in a section of a block ... */
-#define DIGEST_CONTROL DIGEST_OWNERS         /* ... and what concerns all owners is in another one */
+#define DIGEST_OWNERS  256           /* packets of an owner are in a section of a block ... */
+#define DIGEST_CONTROL DIGEST_OWNERS /* ... and what concerns all owners is in another one */
+/* In file number n of those that are read together an owner has number (owner + n * DIGEST_STEP) % DIGEST_OWNERS. */
+#define DIGEST_STEP    159
 #define DIGEST_FRAMES  4096                  /* of a block, at most */
 #define DIGEST_STRINGS (UINT32_C(512) << 10) /* a block is full once its strings have so many bytes */
 #define DIGEST_SLOTS   64                    /* of a section: strings that later ones are compared with */
@@ -67,10 +69,10 @@ bool digest_is_of(const struct digest_end *e, const struct stat *st);
 int digest_end_read(struct digest_end *e, const char *path);
 void digest_end_free(struct digest_end *e);
 
-/* Write a copy of a digest to `to`, for somebody who follows some of the owners (a bit each): the sections of others
- * are empty, but for the blocks with the first `whole` frames, so whoever reads it must name these owners, or finds it
- * damaged. Memory: a block. 0, or a negative errno: -EINVAL if it is no digest. */
-int digest_copy(const char *path, const char *to, const uint64_t *owners, uint64_t whole);
+/* Write a copy of a digest to `to`, for somebody who follows some of the owners (a bit each) of file number `file`: the
+ * sections of others are empty, but for the blocks with the first `whole` frames, so whoever reads it must name these
+ * owners, or finds it damaged. Memory: a block. 0, or a negative errno: -EINVAL if it is no digest. */
+int digest_copy(const char *path, const char *to, const uint64_t *owners, uint16_t file, uint64_t whole);
 
 /* What is kept of a frame. */
 struct digest_part {

@@ -43,6 +43,13 @@ static inline void digest_now(struct digest_slots *s, unsigned slot, uint32_t at
     s->n[slot] = s->last_n = n;
 }
 
+/* Whether a section of owner `owner` in file number `file` is one of these owners, or concerns all. */
+static inline bool digest_owners_have(const uint64_t *owners, uint32_t owner, uint16_t file)
+{
+    uint32_t n = (owner + file * (uint32_t)DIGEST_STEP) % DIGEST_OWNERS;
+
+    return owner >= DIGEST_OWNERS || owners[n / 64] >> n % 64 & 1;
+}
 /* The META bytes at `meta`: from *f and *part, or into them. */
 void digest_meta_put(uint8_t *meta, const struct frame *f, const struct digest_part *part);
 void digest_meta_get(const uint8_t *meta, struct frame *f, struct digest_part *part);

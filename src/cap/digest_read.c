@@ -140,7 +140,7 @@ static bool get_record(const struct cap *cap, struct section *x, uint32_t *at)
 /* Whether the frames of an owner are read. */
 static bool is_wanted(const struct cap *c, uint32_t owner)
 {
-    return !c->owners || owner >= DIGEST_OWNERS || c->owners[owner / 64] >> owner % 64 & 1;
+    return !c->owners || digest_owners_have(c->owners, owner, c->file);
 }
 
 static bool get_sections(struct cap *c, const uint8_t *p, const uint8_t *end)

@@ -235,11 +235,12 @@ struct copy {
     FILE *from, *to;
     uint8_t *block;         /* DIGEST_BLOCK_MAX bytes */
     const uint64_t *owners; /* a bit each */
+    uint16_t file;
 };
 
 static bool is_kept(const struct copy *c, uint32_t owner)
 {
-    return owner >= DIGEST_OWNERS || c->owners[owner / 64] >> owner % 64 & 1;
+    return digest_owners_have(c->owners, owner, c->file);
 }
 
 /* Empty the sections of other owners in the `n` bytes of a block; how many bytes are left, 0: it is damaged. */
@@ -293,9 +294,9 @@ static int copy_end(struct copy *c)
     return ferror(c->from) ? -EIO : 0;
 }
 
-int digest_copy(const char *path, const char *to, const uint64_t *owners, uint64_t whole)
+int digest_copy(const char *path, const char *to, const uint64_t *owners, uint16_t file, uint64_t whole)
 {
-    struct copy c = {.from = fopen(path, "re"), .to = fopen(to, "we"), .owners = owners};
+    struct copy c = {.from = fopen(path, "re"), .to = fopen(to, "we"), .owners = owners, .file = file};
     uint8_t magic[DIGEST_MAGIC_LEN];
     int rc = c.from && c.to && (c.block = malloc(DIGEST_BLOCK_MAX)) ? 1 : -errno;
 

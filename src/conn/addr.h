@@ -52,6 +52,13 @@ static inline unsigned conn_owner(const struct conn_addr *a, const struct conn_a
 {
     return (unsigned)(conn_pair_hash(a, b) >> 56);
 }
+/* The same at the taps of file number `file`: what a pair sends in each of several files is followed by owners of its
+ * own, as what is kept of a flow is that of its tap. */
+#define CONN_OWNERS_STEP 159 /* odd, near the golden section: owners of a pair in few files lie far apart */
+static inline unsigned conn_owner_in(const struct conn_addr *a, const struct conn_addr *b, uint32_t file)
+{
+    return (conn_owner(a, b) + file * CONN_OWNERS_STEP) % CONN_OWNERS;
+}
 /* A set of owners. */
 struct conn_owners {
     uint64_t of[CONN_OWNERS / 64];

@@ -306,6 +306,7 @@ void conn_join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
     bool two_numbers = low && low != high;
     bool has_newest = t->newest != FLOW_NONE && (a == t->newest || b == t->newest);
 
+    conn_changed(t, FLOWS_JOINED, a, b);
     if (two_numbers && has_newest && high == t->flows[t->newest].conn) {
         conn_numbered(t, NUMBER_GIVEN_UP, high, low);
         t->conns--; /* the number is still unused: it goes to the next connection */
@@ -329,7 +330,7 @@ void conn_join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
     conn_number_as_elsewhere(t, a);
 }
 
-static uint32_t flow_new(struct conn_table *t, const struct conn_key *k)
+uint32_t conn_begin(struct conn_table *t, const struct conn_key *k)
 {
     uint32_t i;
 
@@ -342,6 +343,7 @@ static uint32_t flow_new(struct conn_table *t, const struct conn_key *k)
     t->flows[i].hash = key_hash(&t->flows[i]);
     link_flow(t, i);
     t->newest = i;
+    conn_changed(t, FLOW_BEGUN, i, FLOW_NONE);
     conn_recall(t, i);
     return i;
 }
@@ -447,7 +449,7 @@ static __attribute__((noinline)) uint32_t flow_search(struct conn_table *t, cons
         i = conn_find(t, &first);
     }
     if (i == FLOW_NONE)
-        i = flow_new(t, &first);
+        i = conn_begin(t, &first);
     else
         t->newest = FLOW_NONE;
     take_path(t, &t->flows[i], path);
@@ -486,12 +488,16 @@ uint32_t conn_flow(struct conn_table *t, const struct pkt *p)
     return i;
 }
 
+/* Whether `g` goes between the addresses of `f` in the other direction, at its tap. */
+static bool is_reverse(const struct flow *f, const struct flow *g)
+{
+    return g->tap == f->tap && addr_eq(&g->src, &f->dst) && addr_eq(&g->dst, &f->src);
+}
+
 /* Whether `g` may be the other direction of `f`: unpaired, between the same addresses, and no known QPN contradicts. */
 static bool may_be_peer(const struct flow *f, const struct flow *g)
 {
-    bool reverse = g->tap == f->tap && addr_eq(&g->src, &f->dst) && addr_eq(&g->dst, &f->src);
-
-    return g->peer == FLOW_NONE && reverse && !(f->have_sqpn && f->sqpn != g->dqpn) &&
+    return g->peer == FLOW_NONE && is_reverse(f, g) && !(f->have_sqpn && f->sqpn != g->dqpn) &&
            !(g->have_sqpn && g->sqpn != f->dqpn);
 }
 
@@ -531,7 +537,7 @@ static void examine_all(struct candidates *c, struct flow *f)
 {
     for (uint32_t i = *conn_pair_chain(c->t, &f->dst, &f->src); i != FLOW_NONE && c->n < 2;
          i = conn_next_in(c->t, BY_PAIR, i)) {
-        f->looks++;
+        f->looks += is_reverse(f, &c->t->flows[i]);
         examine(c, i);
     }
 }

@@ -109,6 +109,7 @@ struct flow {
     bool have_sqpn;
     /* a packet of the flow came since the eviction's clock hand passed it */
     bool used;
+    bool unlearnt;     /* conn_unlearn() */
     bool moved;        /* it took another path than the one before it: see conn_moved() */
     const char *upper; /* upper protocol, NULL: not known */
     bool have_psn;     /* psn is known: PSN of the first request */
@@ -199,7 +200,8 @@ struct flow *conn_flows(struct conn_table *t);
 /* There are many flows: see zeros_many(). */
 void conn_expect_many(struct conn_table *t);
 
-/* What was learnt of the connection of a flow; *end is set to the end to which it goes. NULL: nothing. Valid until the
+/* What was learnt of the connection of a flow, even if it was discarded since; *end is set to the end to which it goes.
+ * NULL: nothing. Valid until the
  * next connection is learnt. */
 const struct conn_known *conn_known_to(const struct conn_table *t, uint32_t flow, unsigned *end);
 /* Learn a connection. Its flows seen so far are paired at once. As many are kept as flows, the latest ones. */
@@ -218,8 +220,8 @@ bool conn_moved(struct conn_table *t, uint32_t flow);
 /* The connection of queue pair `qpn` at `end` was closed, or the TCP connection of its exchange was: the same setup
  * messages at this tap are another connection. */
 void conn_close(struct conn_table *t, uint32_t tap, const struct conn_addr *end, uint32_t qpn);
-/* Discard what was learnt of `flow` and its peer: it may describe an earlier connection of the same queue pairs. Both
- * remain paired. */
+/* Discard what was learnt of `flow` and its peer, at their tap: it may describe an earlier connection of the same queue
+ * pairs. Both remain paired. */
 void conn_unlearn(struct conn_table *t, uint32_t flow);
 /* The first request of `flow` with a PSN in this block of PSN_BLOCK PSNs was seen. */
 #define PSN_BLOCK 1024
@@ -242,6 +244,35 @@ void conn_on_numbered(struct conn_table *t, void (*fn)(void *user, enum conn_num
 /* Let it happen, as it did to connections of another table, among those of others: what was the latest number there may
  * not be it here. NUMBER_GIVEN returns the number, which then exists. */
 uint32_t conn_number_replay(struct conn_table *t, enum conn_numbered what, uint32_t a, uint32_t b);
+/* What happens to flows, as far as the numbers of connections depend on it. */
+enum conn_change_kind {
+    FLOW_BEGUN,
+    FLOW_NUMBERED, /* it gets `number`, the next one, or that of its connection at another tap */
+    FLOWS_JOINED,  /* with `other` it makes a connection from now on */
+    FLOW_SENDER,   /* the queue pair of its sender became known, or is not known any more */
+};
+struct conn_change {
+    uint8_t what; /* enum conn_change_kind */
+    bool newest;  /* FLOWS_JOINED: the packet at hand is the first one of one of them, or gave one its number */
+    bool have_sqpn;
+    uint32_t flow, other, number; /* in the table */
+    uint32_t tap, dqpn, sqpn;     /* those of the flow, as have_sqpn; */
+    struct conn_addr src, dst;    /* likewise */
+};
+/* Call `fn` whenever it happens. */
+void conn_on_changed(struct conn_table *t, void (*fn)(void *user, const struct conn_change *c), void *user);
+/* Flows and numbers of another table, and what they are here. */
+struct conn_replayed {
+    uint32_t *flow; /* by index there, FLOW_NONE: it did not begin yet */
+    uint32_t n;
+    uint32_t *numbered; /* by number there: a flow here that has it; FLOW_NONE: it was not given yet */
+    uint32_t n_numbers;
+};
+/* Let it happen here, among what happened to the flows of others, at their taps. `same`: the packet at hand is that of
+ * the last call. False: it cannot have happened. */
+bool conn_replay(struct conn_table *t, struct conn_replayed *r, const struct conn_change *c, bool same);
+/* The number that connection `number` has here now; 0: none. */
+uint32_t conn_replayed_number(const struct conn_table *t, const struct conn_replayed *r, uint32_t number);
 /* Counts. */
 struct conn_counts {
     uint32_t flows;   /* kept now */

@@ -36,6 +36,8 @@ struct conn_table {
     conn_goes_on *goes_on;
     void (*numbered)(void *user, enum conn_numbered what, uint32_t a, uint32_t b); /* NULL: nobody asks */
     void *numbered_user;
+    void (*changed)(void *user, const struct conn_change *c); /* NULL: nobody asks */
+    void *changed_user;
     uint32_t replayed; /* conn_number_replay(): the latest number, as long as it may be given up; 0: it may not */
 };
 
@@ -88,6 +90,8 @@ struct conn_key {
 uint32_t conn_find(const struct conn_table *t, const struct conn_key *k);
 /* Flows `a` and `b` are the two directions of a connection. */
 void conn_join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how);
+/* A new flow. */
+uint32_t conn_begin(struct conn_table *t, const struct conn_key *k);
 /* Apply to a new flow what was learnt of its connection (conn_known.c). */
 void conn_recall(struct conn_table *t, uint32_t flow);
 
@@ -95,6 +99,14 @@ static inline void conn_numbered(const struct conn_table *t, enum conn_numbered 
 {
     if (t->numbered)
         t->numbered(t->numbered_user, what, a, b);
+}
+
+/* Tell whoever asks: conn_on_changed(). */
+void conn_tell_changed(const struct conn_table *t, enum conn_change_kind what, uint32_t flow, uint32_t other);
+static inline void conn_changed(const struct conn_table *t, enum conn_change_kind what, uint32_t flow, uint32_t other)
+{
+    if (UNLIKELY(t->changed != NULL))
+        conn_tell_changed(t, what, flow, other);
 }
 
 /* --- Numbers ------------------------------------------------------------------------------------- */

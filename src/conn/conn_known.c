@@ -12,9 +12,11 @@ static void apply_known(struct conn_table *t, uint32_t flow, const struct conn_k
     f->sqpn = k->qpn[!end];
     f->have_sqpn = true;
     f->paired_by = (uint8_t)k->how;
+    f->unlearnt = false;
     f->have_psn = !k->any_psn[!end];
     f->psn = k->psn[!end];
     f->params = k->params[!end];
+    conn_changed(t, FLOW_SENDER, flow, FLOW_NONE);
     for (unsigned i = 0; i < k->n_setup; i++)
         if (k->setup[i].tap == f->tap) {
             f->params.req_ts = k->setup[i].req_ts;
@@ -37,13 +39,42 @@ const struct conn_known *conn_known_to(const struct conn_table *t, uint32_t flow
     return known_of(t->known, &f->src, &f->dst, f->dqpn, end);
 }
 
+/* All but who talks to whom: what is left of a connection whose setup may be that of an earlier one. */
+static void discard(struct conn_known *k)
+{
+    k->how = PAIR_PSN;
+    k->any_psn[0] = k->any_psn[1] = true;
+    k->pmtu = 0;
+    k->upper = NULL;
+    memset(k->params, 0, sizeof k->params);
+    k->n_setup = 0;
+}
+
+/* Whether it was discarded at the tap of a flow, by what the flow of the other direction showed. */
+static bool is_discarded(const struct conn_table *t, uint32_t flow, const struct conn_known *k, unsigned end)
+{
+    const struct flow *f = &t->flows[flow];
+    uint32_t peer = conn_find(t, &(struct conn_key){f->dst, f->src, f->tap, k->qpn[!end]});
+
+    return peer != FLOW_NONE && t->flows[peer].unlearnt;
+}
+
 void conn_recall(struct conn_table *t, uint32_t flow)
 {
     unsigned end;
     const struct conn_known *k = conn_known_to(t, flow, &end);
+    struct conn_known less;
 
-    if (k)
+    if (!k)
+        return;
+    if (!is_discarded(t, flow, k, end)) {
         apply_known(t, flow, k, end);
+        return;
+    }
+    less = *k;
+    discard(&less);
+    apply_known(t, flow, &less, end);
+    t->flows[flow].unlearnt = true;
 }
 
 bool conn_is_known(const struct conn_table *t, const struct pkt *p)
@@ -118,6 +149,7 @@ void conn_close(struct conn_table *t, uint32_t tap, const struct conn_addr *end,
 static void unlearn(struct flow *f)
 {
     f->paired_by = f->peer == FLOW_NONE ? PAIR_NONE : PAIR_PSN;
+    f->unlearnt = true;
     f->have_psn = f->have_sqpn = false;
     f->pmtu = 0;
     f->upper = NULL;
@@ -128,18 +160,11 @@ void conn_unlearn(struct conn_table *t, uint32_t flow)
 {
     const struct flow *f = &t->flows[flow];
     uint32_t peer = f->peer;
-    unsigned end;
-    struct conn_known *k = known_of(t->known, &f->src, &f->dst, f->dqpn, &end);
 
-    if (k) { /* new flows between these queue pairs do not get it either */
-        k->how = PAIR_PSN;
-        k->any_psn[0] = k->any_psn[1] = true;
-        k->pmtu = 0;
-        k->upper = NULL;
-        memset(k->params, 0, sizeof k->params);
-        k->n_setup = 0;
-    }
     unlearn(&t->flows[flow]);
-    if (peer != FLOW_NONE)
-        unlearn(&t->flows[peer]);
+    conn_changed(t, FLOW_SENDER, flow, FLOW_NONE);
+    if (peer == FLOW_NONE)
+        return;
+    unlearn(&t->flows[peer]);
+    conn_changed(t, FLOW_SENDER, peer, FLOW_NONE);
 }

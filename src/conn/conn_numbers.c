@@ -1,4 +1,5 @@
-/* layer 2b (conn): the numbers of connections: one number at all taps. */
+/* layer 2b (conn): the numbers of connections: one number at all taps; and what happens to flows, told to others, and
+ * let happen again in another table, among the flows of several such tables. */
 #include "src/conn/conn_impl.h"
 
 #include <stdlib.h>
@@ -122,6 +123,7 @@ __attribute__((noinline)) void conn_number_give(struct conn_table *t, uint32_t f
 
     f->conn = elsewhere ? elsewhere : ++t->conns;
     conn_numbered(t, elsewhere ? NUMBER_REPEATED : NUMBER_GIVEN, f->conn, 0);
+    conn_changed(t, FLOW_NUMBERED, flow, FLOW_NONE);
     t->newest = elsewhere ? FLOW_NONE : flow;
     if (f->peer == FLOW_NONE)
         return;
@@ -174,4 +176,100 @@ void conn_number_put(struct buf *b, uint32_t number, uint32_t highest)
     buf_puts(b, count_str(number, "connection"));
     if (highest > number)
         buf_printf(b, number == 1 ? " (number %u)" : " (numbers up to %u)", highest);
+}
+
+/* --- What happens to flows -------------------------------------------------------------------- */
+
+void conn_on_changed(struct conn_table *t, void (*fn)(void *user, const struct conn_change *c), void *user)
+{
+    t->changed = fn;
+    t->changed_user = user;
+}
+
+void conn_tell_changed(const struct conn_table *t, enum conn_change_kind what, uint32_t flow, uint32_t other)
+{
+    const struct flow *f = &t->flows[flow];
+
+    t->changed(t->changed_user, &(struct conn_change){.what = (uint8_t)what,
+                                                      .newest = t->newest != FLOW_NONE,
+                                                      .have_sqpn = f->have_sqpn,
+                                                      .flow = flow,
+                                                      .other = other,
+                                                      .number = f->conn,
+                                                      .tap = f->tap,
+                                                      .dqpn = f->dqpn,
+                                                      .sqpn = f->sqpn,
+                                                      .src = f->src,
+                                                      .dst = f->dst});
+}
+
+/* --- Again ------------------------------------------------------------------------------------ */
+
+/* The flow here; FLOW_NONE: it did not begin. */
+static uint32_t flow_here(const struct conn_replayed *r, uint32_t flow)
+{
+    return flow < r->n ? r->flow[flow] : FLOW_NONE;
+}
+
+/* It may be here already: a packet that all have got began it. */
+static bool begin(struct conn_table *t, struct conn_replayed *r, const struct conn_change *c)
+{
+    const struct conn_key k = {c->src, c->dst, c->tap, c->dqpn};
+    uint32_t flow = conn_find(t, &k);
+
+    if (c->flow >= r->n || r->flow[c->flow] != FLOW_NONE || (flow == FLOW_NONE && t->n == t->max))
+        return false;
+    r->flow[c->flow] = flow == FLOW_NONE ? conn_begin(t, &k) : flow;
+    return true;
+}
+
+static bool number(struct conn_table *t, struct conn_replayed *r, const struct conn_change *c, uint32_t flow)
+{
+    if (c->number >= r->n_numbers)
+        return false;
+    if (!t->flows[flow].conn)
+        conn_number_give(t, flow);
+    r->numbered[c->number] = flow;
+    return true;
+}
+
+uint32_t conn_replayed_number(const struct conn_table *t, const struct conn_replayed *r, uint32_t number)
+{
+    uint32_t flow = number < r->n_numbers ? r->numbered[number] : FLOW_NONE;
+
+    return flow == FLOW_NONE ? 0 : t->flows[flow].conn;
+}
+
+static bool join(struct conn_table *t, const struct conn_replayed *r, const struct conn_change *c, uint32_t flow)
+{
+    uint32_t other = flow_here(r, c->other);
+
+    if (other == FLOW_NONE || other == flow)
+        return false;
+    if (!c->newest)
+        t->newest = FLOW_NONE;
+    conn_join(t, flow, other, PAIR_PSN);
+    return true;
+}
+
+bool conn_replay(struct conn_table *t, struct conn_replayed *r, const struct conn_change *c, bool same)
+{
+    uint32_t flow = flow_here(r, c->flow);
+
+    if (!same)
+        t->newest = FLOW_NONE;
+    if (c->what == FLOW_BEGUN)
+        return begin(t, r, c);
+    if (flow == FLOW_NONE)
+        return false;
+    switch ((enum conn_change_kind)c->what) {
+    case FLOW_NUMBERED:
+        return number(t, r, c, flow);
+    case FLOWS_JOINED:
+        return join(t, r, c, flow);
+    default:
+        t->flows[flow].have_sqpn = c->have_sqpn;
+        t->flows[flow].sqpn = c->sqpn;
+        return true;
+    }
 }

@@ -547,7 +547,7 @@ void judge_cm_end(struct judge *j)
     for (unsigned i = 0; i < j->n_cm_used; i++) {
         struct cm_exchange *s = &j->cm[j->cm_used[i]];
         const struct cm_ends *e = cm_ends_of(j, s);
-        judge_share_pair(j, PHASE_CM, i, &e->addr[0], &e->addr[1]);
+        judge_share_pair(j, PHASE_CM, i, e);
         settle_early(j, s, NS_NEVER);
         check_unanswered(j, s, false);
         check_unanswered(j, s, true);

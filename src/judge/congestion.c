@@ -55,7 +55,8 @@ static struct notifier notifier_find(const struct judge *j, uint32_t tap, const 
 static struct marked_path *marked_path_of(struct judge *j, uint32_t tap, const struct conn_addr *from,
                                           const struct conn_addr *to)
 {
-    unsigned owner = conn_owner(from, to), of_owner = hash_of(from, hash_of(to, tap)) % PATHS_OF_OWNER;
+    unsigned owner = conn_owner_in(from, to, tap >> 16);
+    unsigned of_owner = hash_of(from, hash_of(to, tap)) % PATHS_OF_OWNER;
     struct marked_path *m = &j->marked_path[owner][of_owner];
     uint64_t bit = UINT64_C(1) << of_owner;
 

@@ -197,6 +197,15 @@ static unsigned icrc_needs(const struct judge *j, const struct icrc_source *s)
     return icrc_source_all_wrong(s) && icrc_captured(j, s) == CAPTURED_NOTHING ? N_RSP : 0;
 }
 
+/* The time of a frame of the first file with a wrong ICRC; 0: it is not kept. */
+static ns_t bad_icrc_ts(const struct judge *j, uint32_t frame)
+{
+    for (uint32_t i = 0; i < j->n_bad_icrc; i++)
+        if (j->bad_icrc[i].frame == frame && j->bad_icrc[i].tap >> 16 == 0)
+            return j->bad_icrc[i].ts;
+    return 0;
+}
+
 void judge_icrc_end(struct judge *j)
 {
     uint64_t packets = 0, senders = 0;
@@ -223,12 +232,14 @@ void judge_icrc_end(struct judge *j)
     if (senders)
         judge_share_not(j, "no ICRC of some senders is right");
     j->file = 0;
+    j->at_ts = bad_icrc_ts(j, first);
     if (senders)
         judge_note_as(j, RULE_CAP_01, FLOW_NONE, first, "{seen} has a right ICRC",
                       say(j, "none of %s from %llu address%s", count_str(packets, "packet"),
                           (unsigned long long)senders, senders == 1 ? "" : "es"),
                       "They were captured before the adapter inserted the ICRC, or their addresses were rewritten. "
                       "Nothing in them was judged: --no-icrc judges the rest of them.");
+    j->at_ts = 0;
 }
 
 /* --- Frames shorter than their packets -------------------------------------------------------- */

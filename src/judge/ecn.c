@@ -23,6 +23,8 @@ struct flow_fact judge_flow_fact(const struct judge *j, uint32_t i)
         x.last = h->last_ts;
         x.bytes = h->bytes;
     }
+    x.ce = f->ce_frame != 0;
+    x.plain = k->ect.have && !k->ect.pending && !k->ect.value && !f->ce;
     if (j->share)
         judge_psn_fact(j, i, &x);
     return x;

@@ -154,7 +154,7 @@ struct jflow {
     bool psn_checked;                    /* the first PSN was compared with CM */
     bool acked;                          /* a request of the flow was acknowledged */
     bool has_gap, has_early;             /* `gap`, `early` are valid */
-    uint8_t owner;                       /* of its addresses */
+    uint8_t owner;                       /* of its addresses, at its tap */
 
     struct steady mtu;
     uint32_t long_frame; /* frame of a Last or Only packet longer than the path MTU; 0: none */

@@ -398,7 +398,7 @@ static void judge_by_all_rules(struct judge *j, const struct pkt *p)
     struct conn_addr src, dst;
 
     conn_addr_of(p, &src, &dst);
-    note_time(j, p, (uint8_t)conn_owner(&src, &dst));
+    note_time(j, p, (uint8_t)conn_owner_in(&src, &dst, p->frame->file));
     if (UNLIKELY(j->share != NULL) && judge_is_others(j, kind & (KIND(CONNECTED) | KIND(INCOMPLETE)))) {
         overhear(j, p, kind);
         return;

@@ -110,7 +110,7 @@ struct judge {
     uint32_t n_recent[CONN_OWNERS]; /* frames that were put there */
     uint16_t file;
     const struct frame *now; /* that of the packet at hand */
-    uint8_t owner;           /* of the packet at hand: conn_owner() of its addresses */
+    uint8_t owner;           /* of the packet at hand: conn_owner_in() of its addresses */
     bool silent;             /* with `share`: what is found is another one's to report, unless it is of a flow */
     struct share *share;     /* what several processes have each a part of (share.c); NULL: there is one process */
     bool incomplete;         /* the capture is incomplete: headers were cut, or time stamps run backwards */
@@ -241,6 +241,7 @@ struct flow_fact {
     /* It has responses whose requests were not captured, with PSNs `psn` and `psn_to`; or it has requests of RC from
      * `psn` on to before `psn_to`, of which its own peer has acknowledged those before `una` (have_una). */
     bool orphan, asks, have_sqpn, paired, by_cm, have_una;
+    bool ce, plain; /* a request is marked CE; its requests are Not-ECT, and none is marked */
     uint32_t sqpn, psn, psn_to, una;
 };
 
@@ -250,9 +251,9 @@ bool judge_is_others(struct judge *j, bool of_pair);
 void judge_share_packet(struct judge *j, const struct pkt *p);
 /* At the end: what is found now. */
 void judge_share_at(struct judge *j, enum phase phase, ns_t a, uint64_t b, uint64_t c);
-/* The same, about the flow, or about two addresses: then it is that of the owner of them. */
+/* The same, about the flow, or about an exchange: then it is that of the owner of its addresses at its tap. */
 void judge_share_flow(struct judge *j, enum phase phase, uint32_t flow);
-void judge_share_pair(struct judge *j, enum phase phase, ns_t a, const struct conn_addr *x, const struct conn_addr *y);
+void judge_share_pair(struct judge *j, enum phase phase, ns_t a, const struct cm_ends *e);
 /* A place of the table of flows is given to a new one. */
 void judge_share_born(struct judge *j, uint32_t flow);
 /* The finding that was kept last is the one at hand. */

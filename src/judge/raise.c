@@ -459,7 +459,7 @@ void judge_note_fact(struct judge *j, enum rule rule, const struct flow_fact *f,
 {
     const struct about a = {&f->src, &f->dst, f->dqpn, f->conn, f->tap, FLOW_NONE, f->first_frame_ts};
 
-    j->owner = (uint8_t)conn_owner(&f->src, &f->dst);
+    j->owner = (uint8_t)conn_owner_in(&f->src, &f->dst, f->tap >> 16);
     note_about(j, rule, &a, f->first_frame,
                &(struct finding_text){rule_table[rule].severity == SEV_I ? NULL : "{seen}", "", seen, text});
 }

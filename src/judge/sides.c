@@ -392,7 +392,7 @@ static uint64_t *heard_word(struct judge *j, uint32_t tap, const struct conn_add
     unsigned back = memcmp(from->b, to->b, sizeof from->b) > 0, at = (unsigned)(2 * pair + back) % WAYS_OF_OWNER;
 
     *bit = UINT64_C(1) << at % 64;
-    return &j->heard[conn_owner(from, to)][at / 64];
+    return &j->heard[conn_owner_in(from, to, tap >> 16)][at / 64];
 }
 
 void judge_hear(struct judge *j, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to)

@@ -219,7 +219,7 @@ static void send_part_of(struct job *job, int to, int i, const char *digest, uin
     int rc;
 
     buf_printf(&copy, "%s.part", digest);
-    rc = digest_copy(digest, buf_str(&copy), owners.of, FIRST_FRAMES);
+    rc = digest_copy(digest, buf_str(&copy), owners.of, (uint16_t)i, FIRST_FRAMES);
     if (rc < 0)
         give_up(job, digest, strerror(-rc));
     send_file(job, to, i, buf_str(&copy), piece);

@@ -13,7 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-_Static_assert(DIGEST_OWNERS == CONN_OWNERS, "sections of a digest are of owners of pairs of addresses");
+_Static_assert(DIGEST_OWNERS == CONN_OWNERS && DIGEST_STEP == CONN_OWNERS_STEP,
+               "sections of a digest are of owners of pairs of addresses");
 
 #define LEFT_OUT_LEAST 16  /* bytes of payload that are left out */
 #define SEND_HEAD      64  /* bytes of payload of a SEND that are kept: protocols are recognised by them */

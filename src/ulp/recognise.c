@@ -230,7 +230,7 @@ static const struct ulp_proto *by_setup(struct ulp *u, uint32_t flow, const stru
 
     u->guesses[flow].unnamed = true;
     *how = ULP_BY_USER;
-    if (!proto && k && k->upper) {
+    if (!proto && k && k->upper && !conn_flow_at(observer_conns(u->observer), flow)->unlearnt) {
         proto = ulp_named(k->upper, strlen(k->upper));
         *how = k->how == PAIR_EXCHANGE ? ULP_BY_CLC : k->upper_by_private ? ULP_BY_PRIVATE : ULP_BY_SERVICE;
         if (!proto && !k->upper_vague)

@@ -267,3 +267,88 @@ Test(conn_taps, flows_that_are_alike_are_found_among_many)
     }
     cr_expect_eq(wrong, 0);
 }
+
+/* --- What happens to flows, again in another table ---------------------------------------------- */
+
+static struct conn_change told[32];
+static unsigned n_told;
+
+static void tell(void *user, const struct conn_change *c)
+{
+    (void)user;
+    cr_assert_lt(n_told, 32);
+    told[n_told++] = *c;
+}
+
+/* Tables of two processes, of which each follows one tap, and what happened in them. */
+static void follow_apart(struct conn_change of[2][8], unsigned n[2])
+{
+    for (uint16_t tap = 0; tap < 2; tap++) {
+        teardown();
+        setup();
+        conn_on_changed(table, tell, NULL);
+        n_told = 0;
+        if (tap) {
+            seen(1, 3, 1, 0x31);
+            seen(1, 2, 1, 0x21);
+            conn_pair_by_psn(table, seen(1, 1, 2, 0x11), 7);
+        } else {
+            seen(0, 1, 2, 0x11);
+        }
+        n[tap] = n_told;
+        memcpy(of[tap], told, n_told * sizeof *told);
+    }
+}
+
+Test(conn_taps, flows_that_several_have_followed_get_the_numbers_of_one)
+{
+    uint32_t flow[2][4] = {{FLOW_NONE, FLOW_NONE, FLOW_NONE, FLOW_NONE}, {FLOW_NONE, FLOW_NONE, FLOW_NONE, FLOW_NONE}};
+    uint32_t numbered[2][5];
+    struct conn_change of[2][8];
+    struct conn_replayed r[2];
+    unsigned n[2];
+
+    follow_apart(of, n);
+    cr_assert_eq(n[0], 2, "it begins, and has a number");
+    cr_assert_eq(n[1], 7, "so do three, of which two are joined");
+    for (unsigned i = 0; i < 2; i++) {
+        memset(numbered[i], 0xff, sizeof numbered[i]);
+        r[i] = (struct conn_replayed){flow[i], 4, numbered[i], 5};
+    }
+    teardown();
+    setup();
+    cr_expect(conn_replay(table, &r[1], &of[1][0], false) && conn_replay(table, &r[1], &of[1][1], true));
+    cr_expect(conn_replay(table, &r[0], &of[0][0], false) && conn_replay(table, &r[0], &of[0][1], true));
+    for (unsigned i = 2; i < n[1]; i++)
+        cr_expect(conn_replay(table, &r[1], &of[1][i], i % 2 || i == 6), "%u", i);
+    cr_expect_eq(conn_replayed_number(table, &r[1], 1), 1);
+    cr_expect_eq(conn_replayed_number(table, &r[0], 1), 2, "it began second");
+    cr_expect_eq(conn_replayed_number(table, &r[1], 2), 2, "it is the other direction of that, at another tap");
+    cr_expect_eq(conn_replayed_number(table, &r[1], 4), 0);
+    cr_expect_eq(conn_replayed_number(table, &r[1], 5), 0);
+    cr_expect_eq(conn_number(table), 2);
+    cr_expect(conn_replay(table, &r[0], &of[0][1], true), "a number is given once");
+    cr_expect_not(conn_replay(table, &r[0], &of[0][0], true), "a flow begins once");
+    cr_expect_not(conn_replay(table, &r[0], &(struct conn_change){.what = FLOW_NUMBERED, .flow = 3}, true));
+    cr_expect_not(conn_replay(table, &r[0], &(struct conn_change){.what = FLOW_NUMBERED, .number = 5}, true));
+    cr_expect_not(conn_replay(table, &r[0], &(struct conn_change){.what = FLOWS_JOINED, .other = 0}, true));
+    cr_expect_not(conn_replay(table, &r[0], &(struct conn_change){.what = FLOWS_JOINED, .other = 4}, true));
+    cr_expect_not(conn_replay(table, &r[0], &(struct conn_change){.what = FLOW_BEGUN, .flow = 4}, true));
+}
+
+Test(conn_taps, what_was_learnt_is_discarded_at_one_tap)
+{
+    struct conn_known k = {.qpn = {0x11, 0x21}, .psn = {100, 200}, .pmtu = 1024, .how = PAIR_CM};
+    uint32_t a;
+
+    memcpy(k.addr[0].b, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x0a\0\0\1", 16);
+    memcpy(k.addr[1].b, "\0\0\0\0\0\0\0\0\0\0\xff\xff\x0a\0\0\2", 16);
+    conn_learn(table, &k);
+    a = seen(0, 1, 2, 0x21);
+    cr_assert(conn_flow_at(table, a)->have_psn && conn_flow_at(table, a)->pmtu == 1024);
+    conn_unlearn(table, a);
+    cr_expect_eq(conn_flow_at(table, seen(0, 2, 1, 0x11))->paired_by, PAIR_PSN, "the other direction at this tap");
+    cr_expect_not(conn_flow_at(table, seen(0, 2, 1, 0x11))->have_psn);
+    cr_expect_eq(conn_flow_at(table, seen(1, 1, 2, 0x21))->paired_by, PAIR_CM, "another tap may see that connection");
+    cr_expect(conn_flow_at(table, seen(1, 2, 1, 0x11))->have_psn);
+}

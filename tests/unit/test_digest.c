@@ -148,7 +148,7 @@ Test(digest, a_copy_has_the_frames_of_some_owners)
         digest_put(w, &f, &part);
     }
     cr_assert_eq(digest_finish(w, &e), 0);
-    cr_assert_eq(digest_copy(path, copy, owners, 1), 0);
+    cr_assert_eq(digest_copy(path, copy, owners, 0, 1), 0);
     cr_assert_eq(cap_open(&c[0], path, 0, &opts, &err), 0);
     cr_assert_eq(cap_open(&c[1], copy, 0, &opts, &err), 0);
     for (; cap_next(c[0], &f) > 0; n++) {
@@ -166,7 +166,7 @@ Test(digest, a_copy_has_the_frames_of_some_owners)
     cr_assert(n > 0 && n < FRAMES && strstr(cap_error(c[1])->msg, "is damaged"), "%u frames: %s", n,
               cap_error(c[1])->msg);
     cap_close(c[1]);
-    cr_assert_eq(digest_copy("/dev/null", copy, owners, 1), -EINVAL);
+    cr_assert_eq(digest_copy("/dev/null", copy, owners, 0, 1), -EINVAL);
     unlink(path);
     unlink(copy);
 }

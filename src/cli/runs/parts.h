@@ -13,9 +13,9 @@ struct trace_share {
     const struct digest_end *ends; /* of all shards */
     size_t n_ends;
     uint64_t packets; /* of all shards */
-    /* `reduce`: the owners, of 256, that are of this part. Read are the packets of their pairs of addresses; with
-     * trace_cmd.by_hosts all packets, and followed are those of hosts whose hash begins with the number of an owner.
-     * What is found goes into `found`, unless it cannot be shared out: `why` */
+    /* `reduce`: the owners, of 256, that are of this part. Read are the packets of their pairs of addresses in each
+     * file; with trace_cmd.by_hosts all packets, and followed are those of hosts whose hash begins with the number of
+     * an owner. What is found goes into `found`, unless it cannot be shared out: `why` */
     struct conn_owners owners;
     uint64_t passed; /* packets that were read and not followed */
     bool leads;      /* it reports what is found of no pair of addresses */

@@ -14,6 +14,12 @@ static void pack_place(struct pack *k, struct place *at)
     PACK(k, at->n);
 }
 
+static void pack_addr(struct pack *k, struct conn_addr *a)
+{
+    pack_bytes(k, a->b, sizeof a->b);
+    PACK(k, a->network);
+}
+
 static void pack_numbering(struct pack *k, struct numbering *e)
 {
     struct place at = {e->at, e->n};
@@ -21,16 +27,20 @@ static void pack_numbering(struct pack *k, struct numbering *e)
     pack_place(k, &at);
     e->at = at.at;
     e->n = at.n;
-    PACK(k, e->what);
-    PACK(k, e->a);
-    PACK(k, e->b);
-    k->bad |= e->what > NUMBER_CHANGED;
-}
-
-static void pack_addr(struct pack *k, struct conn_addr *a)
-{
-    pack_bytes(k, a->b, sizeof a->b);
-    PACK(k, a->network);
+    PACK(k, e->c.what);
+    PACK(k, e->c.newest);
+    PACK(k, e->c.have_sqpn);
+    PACK(k, e->c.flow);
+    PACK(k, e->c.other);
+    PACK(k, e->c.number);
+    PACK(k, e->c.sqpn);
+    k->bad |= e->c.what > FLOW_SENDER;
+    if (e->c.what != FLOW_BEGUN)
+        return;
+    PACK(k, e->c.tap);
+    PACK(k, e->c.dqpn);
+    pack_addr(k, &e->c.src);
+    pack_addr(k, &e->c.dst);
 }
 
 static void pack_fact(struct pack *k, struct flow_fact *f)
@@ -63,6 +73,8 @@ static void pack_fact(struct pack *k, struct flow_fact *f)
     PACK(k, f->una);
     PACK(k, f->psn);
     PACK(k, f->psn_to);
+    PACK(k, f->ce);
+    PACK(k, f->plain);
 }
 
 static void pack_choice(struct pack *k, struct choice *c)

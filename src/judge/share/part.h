@@ -5,11 +5,11 @@
 #include "pack.h"
 #include "src/judge/judge_impl.h"
 
-/* A number of a connection changes. */
+/* A flow begins, or what the number of its connection depends on changes. */
 struct numbering {
     struct order at;
     uint32_t n; /* what happens at one place of the order is numbered */
-    uint32_t what, a, b;
+    struct conn_change c;
 };
 
 struct place {
@@ -37,6 +37,8 @@ struct share {
     uint32_t n_parts;
     struct entry *entries;
     uint32_t n_entries, at_entry;
+    struct order replayed; /* the latest place of what happened to flows */
+    bool damaged;          /* a part contradicts itself */
     struct flow_fact *facts;
     uint32_t n_facts;
 };
@@ -49,8 +51,8 @@ struct part {
     uint32_t n_numbers, n_facts, n_choices;
     struct flow_fact *facts;
     struct choice *choices;
-    uint32_t *number; /* by its numbers of connections: those of one process */
-    uint32_t most;    /* of `number` */
+    struct conn_replayed replayed;
+    uint32_t *then; /* by finding: the number of its connection when it was found; 0: it was not yet, or of none */
     uint64_t foreign, flows, room, sights, cnps;
     bool arrives, stays, skewed[JUDGE_TAPS], compares[JUDGE_TAPS];
 };

@@ -119,6 +119,47 @@ static bool are_answers_shared(const struct share *s)
     return are || !asking;
 }
 
+/* --- Marks that are compared with another tap, of another part --------------------------------- */
+
+static int by_way(const void *x, const void *y)
+{
+    const struct flow_fact *a = ((const struct asking *)x)->f, *b = ((const struct asking *)y)->f;
+    int d = memcmp(&a->src, &b->src, sizeof a->src);
+
+    d = d ? d : memcmp(&a->dst, &b->dst, sizeof a->dst);
+    return d ? d : (a->dqpn > b->dqpn) - (a->dqpn < b->dqpn);
+}
+
+/* Whether a flow that was marked is one of a part, and no packet of it is ECN-capable at a tap of another one; true
+ * without memory. */
+static bool are_marks_compared(const struct share *s)
+{
+    size_t n = 0, most = 0;
+    struct asking *all;
+    bool are = false;
+
+    for (uint32_t i = 0; i < s->n_parts; i++)
+        most += s->part[i].n_facts;
+    all = malloc((most + 1) * sizeof *all);
+    for (uint32_t i = 0; i < s->n_parts && all; i++)
+        for (uint32_t k = 0; k < s->part[i].n_facts; k++)
+            if (s->part[i].facts[k].ce || s->part[i].facts[k].plain)
+                all[n++] = (struct asking){&s->part[i].facts[k], i};
+    if (n)
+        qsort(all, n, sizeof *all, by_way);
+    for (size_t i = 0, end; i < n; i = end) {
+        bool ce = false, plain = false, several = false;
+        for (end = i; end < n && by_way(&all[i], &all[end]) == 0; end++) {
+            ce |= all[end].f->ce;
+            plain |= all[end].f->plain;
+            several |= all[end].part != all[i].part;
+        }
+        are |= ce && plain && several;
+    }
+    free(all);
+    return are || !all;
+}
+
 /* --- Whether they fit together ---------------------------------------------------------------- */
 
 /* Why one process would have found something else; NULL: it would not. */
@@ -148,12 +189,34 @@ static const char *why_not_together(struct judge *j)
         return "there are too many CNPs for unknown queue pairs";
     if (sum.arrives && sum.stays && s->n_parts > 1)
         return "queue pairs may have migrated";
+    if (are_marks_compared(s))
+        return "marks are compared between taps";
     if (are_answers_shared(s))
         return "responses to requests that were not captured may be those to another address";
     return are_clocks_shared(s) ? "the clocks of the two directions differ at a tap" : NULL;
 }
 
 /* --- All parts -------------------------------------------------------------------------------- */
+
+/* Nothing has happened to the flows of a part yet. */
+static bool begin_replay(struct part *p)
+{
+    struct conn_replayed *r = &p->replayed;
+
+    for (uint32_t i = 0; i < p->n_numbers; i++) {
+        r->n += p->numbers[i].c.what == FLOW_BEGUN;
+        r->n_numbers += p->numbers[i].c.what == FLOW_NUMBERED;
+    }
+    r->n_numbers++; /* the first one is 1 */
+    r->flow = malloc((r->n + 1) * sizeof *r->flow);
+    r->numbered = malloc(r->n_numbers * sizeof *r->numbered);
+    p->then = calloc(findings_n(p->findings) + 1, sizeof *p->then);
+    if (!r->flow || !r->numbered || !p->then)
+        return false;
+    memset(r->flow, 0xff, r->n * sizeof *r->flow); /* FLOW_NONE */
+    memset(r->numbered, 0xff, r->n_numbers * sizeof *r->numbered);
+    return true;
+}
 
 /* Read a part. */
 static bool read_part(struct part *p, struct pack *k, size_t n_files)
@@ -166,11 +229,11 @@ static bool read_part(struct part *p, struct pack *k, size_t n_files)
         k->bad |= findings_at(p->findings, i)->file >= n_files;
     for (uint32_t i = 0; !k->bad && i < p->n_facts; i++)
         k->bad |= p->facts[i].tap >> 16 >= n_files;
+    for (uint32_t i = 0; !k->bad && i < p->n_numbers; i++)
+        k->bad |= p->numbers[i].c.tap >> 16 >= n_files;
     for (uint32_t i = 0; !k->bad && i < p->n_choices; i++)
         k->bad |= p->choices[i].tap >> 16 >= n_files;
-    p->most = p->n_numbers + 1;
-    p->number = calloc(p->most, sizeof *p->number);
-    return !k->bad && p->number;
+    return !k->bad && begin_replay(p);
 }
 
 /* All that the parts have, in its order. */
@@ -198,30 +261,54 @@ static bool collect(struct judge *j)
     return true;
 }
 
-static uint32_t number_of(const struct part *p, uint32_t number)
+static uint32_t number_of(const struct judge *j, const struct part *p, uint32_t number)
 {
-    return number < p->most ? p->number[number] : 0;
+    return conn_replayed_number(j->conns, &p->replayed, number);
 }
 
-static void replay_number(struct judge *j, struct part *p, const struct numbering *e)
+/* What happened to a flow happens here. */
+static void replay_change(struct judge *j, struct part *p, const struct numbering *e)
 {
-    uint32_t now = conn_number_replay(j->conns, (enum conn_numbered)e->what, number_of(p, e->a), number_of(p, e->b));
+    struct share *s = j->share;
+    bool same = order_compare(&e->at, &s->replayed) == 0;
 
-    if (e->what == NUMBER_GIVEN && e->a < p->most)
-        p->number[e->a] = now;
+    s->damaged |= !conn_replay(j->conns, &p->replayed, &e->c, same);
+    s->replayed = e->at;
+}
+
+static void replay_finding(struct judge *j, struct part *p, uint32_t index)
+{
+    p->then[index] = number_of(j, p, findings_at(p->findings, index)->conn);
+    findings_take(j->findings, p->findings, index, p->then[index]);
+}
+
+/* Whether findings that a part has only counted may be of a connection that had several numbers then in one process, as
+ * other parts follow it at other taps: there they count as those of several. */
+static bool are_counts_of_several(const struct judge *j)
+{
+    const struct share *s = j->share;
+
+    for (uint32_t i = 0; i < s->n_parts; i++)
+        for (uint32_t k = 0; k < findings_n(s->part[i].findings); k++) {
+            const struct part *p = &s->part[i];
+            const struct finding *f = findings_at(p->findings, k);
+            if (f->times > 1 && p->then[k] && p->then[k] != number_of(j, p, f->conn))
+                return true;
+        }
+    return false;
 }
 
 void judge_parts_replay(struct judge *j, enum phase phase)
 {
     struct share *s = j->share;
 
-    for (; s->at_entry < s->n_entries && s->entries[s->at_entry].at.at.phase <= phase; s->at_entry++) {
+    for (; s->at_entry < s->n_entries && !s->damaged && s->entries[s->at_entry].at.at.phase <= phase; s->at_entry++) {
         const struct entry *e = &s->entries[s->at_entry];
         struct part *p = &s->part[e->part];
         if (e->numbers)
-            replay_number(j, p, &p->numbers[e->index]);
+            replay_change(j, p, &p->numbers[e->index]);
         else
-            findings_take(j->findings, p->findings, e->index, number_of(p, findings_at(p->findings, e->index)->conn));
+            replay_finding(j, p, e->index);
     }
 }
 
@@ -231,7 +318,7 @@ void judge_parts_sum(struct judge *j)
         const struct part *p = &j->share->part[i];
         findings_sum(j->findings, p->findings);
         for (uint32_t k = 0; k < findings_n(p->findings); k++)
-            findings_count_more(j->findings, p->findings, k, number_of(p, findings_at(p->findings, k)->conn));
+            findings_count_more(j->findings, p->findings, k, number_of(j, p, findings_at(p->findings, k)->conn));
     }
 }
 
@@ -244,7 +331,7 @@ static bool gather(struct judge *j)
         const struct part *p = &s->part[i];
         for (uint32_t k = 0; k < p->n_facts; k++) {
             s->facts[s->n_facts] = p->facts[k];
-            s->facts[s->n_facts++].conn = number_of(p, p->facts[k].conn);
+            s->facts[s->n_facts++].conn = number_of(j, p, p->facts[k].conn);
         }
         for (uint32_t k = 0; k < p->n_choices; k++) {
             if (!grow((void **)&j->chosen.of, j->chosen.n, sizeof *j->chosen.of))
@@ -280,6 +367,10 @@ const char *judge_absorb(struct judge *j, struct pack *parts, uint32_t n, uint64
     if (!collect(j))
         return "out of memory";
     judge_parts_replay(j, PHASE_FLOWS);
+    if (s->damaged)
+        return "it is damaged";
+    if (are_counts_of_several(j))
+        return "a connection has several numbers at several taps";
     j->packets = packets;
     j->foreign = s->part[0].foreign;
     return gather(j) ? NULL : "out of memory";

@@ -1,16 +1,18 @@
 /* layer 3 (judge): one of several processes that share out the pairs of addresses of a capture, and what all have found
  * made one, equal to what one process finds that reads all.
  *
- * Each process follows the connections of its owners (conn_owner()). It also gets all packets that concern more than
+ * Each process follows the connections of its owners (conn_owner_in()), what is captured of them in each file: what is
+ * kept of a flow is that of its tap. It also gets all packets that concern more than
  * two hosts, such as CM, CNPs, pause frames and damaged ones: the same in each process, so that what is known by them
  * is the same, too; what such a packet breaks is reported by the owner of its addresses, or by the process that leads.
  * What the judge keeps in bounded tables is bounded for each owner, so that it does not depend on who follows the
  * others.
  *
- * What is found has its place in the order of one process (struct order), and so have the changes of the numbers of
- * connections: they are replayed in this order. What compares all connections -- ECN of one class, fairness, what hosts
- * choose -- is judged from facts of each flow. Where that does not do, judge_share_not() or why_not_together() says
- * why, and one process judges all; rdmatrace-reduce(1) lists the reasons. */
+ * What is found has its place in the order of one process (struct order), and so have the flows, as far as the numbers
+ * of their connections depend on them: they begin, and are joined, again in this order. What compares all connections
+ * -- ECN of one class, fairness, what hosts choose -- is judged from facts of each flow. Where that does not do,
+ * judge_share_not() or why_not_together() says why, and one process judges all; rdmatrace-reduce(1) lists the reasons.
+ */
 #include "src/judge/share/part.h"
 
 #include "grow.h"
@@ -21,12 +23,18 @@
 
 static void on_numbered(void *user, enum conn_numbered what, uint32_t a, uint32_t b)
 {
-    struct share *s = ((struct judge *)user)->share;
-
+    (void)a;
+    (void)b;
     if (what == NUMBER_TAKEN)
         judge_share_not(user, "there are connections of TCP");
+}
+
+static void on_changed(void *user, const struct conn_change *c)
+{
+    struct share *s = ((struct judge *)user)->share;
+
     if (grow((void **)&s->numbers, s->n_numbers, sizeof *s->numbers))
-        s->numbers[s->n_numbers++] = (struct numbering){s->at, s->n++, what, a, b};
+        s->numbers[s->n_numbers++] = (struct numbering){s->at, s->n++, *c};
     else
         s->no_memory = true;
 }
@@ -43,6 +51,7 @@ bool judge_share(struct judge *j, const struct conn_owners *owners, bool leads)
     s->born = zeros_new(s->n_born, sizeof *s->born);
     j->share = s;
     conn_on_numbered(j->conns, on_numbered, j);
+    conn_on_changed(j->conns, on_changed, j);
     return s->born != NULL;
 }
 
@@ -86,9 +95,9 @@ void judge_share_flow(struct judge *j, enum phase phase, uint32_t flow)
     j->silent = false;
 }
 
-void judge_share_pair(struct judge *j, enum phase phase, ns_t a, const struct conn_addr *x, const struct conn_addr *y)
+void judge_share_pair(struct judge *j, enum phase phase, ns_t a, const struct cm_ends *e)
 {
-    unsigned owner = conn_owner(x, y);
+    unsigned owner = conn_owner_in(&e->addr[0], &e->addr[1], e->tap >> 16);
 
     j->owner = (uint8_t)owner;
     if (LIKELY(!j->share))
@@ -99,7 +108,8 @@ void judge_share_pair(struct judge *j, enum phase phase, ns_t a, const struct co
 
 void judge_share_born(struct judge *j, uint32_t flow)
 {
-    j->share->born[flow] = j->share->at;
+    if (j->share->born) /* else it is one of a part */
+        j->share->born[flow] = j->share->at;
 }
 
 void judge_share_found(struct judge *j)
@@ -143,7 +153,9 @@ void judge_share_free(struct judge *j)
         free(s->part[i].numbers);
         free(s->part[i].facts);
         free(s->part[i].choices);
-        free(s->part[i].number);
+        free(s->part[i].replayed.flow);
+        free(s->part[i].replayed.numbered);
+        free(s->part[i].then);
     }
     zeros_free(s->born, s->n_born, sizeof *s->born);
     free(s->found);
@@ -172,7 +184,7 @@ struct flow_fact *judge_flow_facts(struct judge *j, uint32_t *n)
     facts = flows ? malloc(flows * sizeof *facts) : NULL;
     for (uint32_t i = 0; facts && i < flows; i++) {
         struct flow_fact f = judge_flow_fact(j, i);
-        if (!f.has_ecn && !f.has_share && !f.orphan && !f.asks)
+        if (!f.has_ecn && !f.has_share && !f.orphan && !f.asks && !f.ce && !f.plain)
             continue;
         if (j->share)
             f.born = j->share->born[i];
