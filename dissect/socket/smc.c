@@ -6,19 +6,25 @@
 /* --- CLC -------------------------------------------------------------------------------------- */
 
 #define EYECATCHER    UINT32_C(0xe2d4c3d9) /* "SMCR" in EBCDIC */
+#define EYECATCHER_D  UINT32_C(0xe2d4c3c4) /* "SMCD": Accept and Confirm of SMC-D have it */
 #define CLC_LEN       8                    /* eyecatcher, type, length, flags */
 #define CLC_TRAILER   4                    /* the eyecatcher again */
 #define CLC_END       38                   /* where Accept and Confirm describe their sender's end */
 #define FIRST_CONTACT 0x08                 /* flag of Accept and Confirm: they set up a link */
 
+static bool is_eyecatcher(const uint8_t *b)
+{
+    return load_be32(b) == EYECATCHER || load_be32(b) == EYECATCHER_D;
+}
+
 unsigned smc_clc_type(const uint8_t *b, uint32_t len)
 {
     uint32_t n;
 
-    if (len < CLC_LEN + CLC_TRAILER || load_be32(b) != EYECATCHER || b[4] < SMC_PROPOSAL || b[4] > SMC_DECLINE)
+    if (len < CLC_LEN + CLC_TRAILER || !is_eyecatcher(b) || b[4] < SMC_PROPOSAL || b[4] > SMC_DECLINE)
         return 0;
     n = load_be16(b + 5);
-    return n >= CLC_LEN + CLC_TRAILER && n <= len && load_be32(b + n - CLC_TRAILER) == EYECATCHER ? b[4] : 0;
+    return n >= CLC_LEN + CLC_TRAILER && n <= len && is_eyecatcher(b + n - CLC_TRAILER) ? b[4] : 0;
 }
 
 /* 0 SMC-R, 1 SMC-D, 2 none, 3 both */
@@ -216,7 +222,7 @@ static void type_text(struct buf *b, uint64_t v)
 static const struct vdesc type_desc = VDESC_TEXT(type_text);
 
 static const struct vname systems[] = {{1, "z/OS"}, {2, "Linux"}, {3, "AIX"}};
-static const struct vdesc system_desc = VDESC_NAMES(systems);
+const struct vdesc smc_system_desc = VDESC_NAMES(systems);
 
 static const struct vname diagnoses[] = {{0x01010000, "no memory"},
                                          {0x02010000, "timeout of Confirm Link"},
@@ -259,8 +265,8 @@ static void clc_info(struct buf *b, const struct pkt *p, const struct layer *l)
     const uint8_t *clc = layer_bytes(p, l);
     const char *name = l->len >= CLC_LEN ? vname_find(clc_types, ARRAY_LEN(clc_types), clc[4]) : NULL;
 
-    buf_printf(b, "%u > %u SMC-R CLC %s, version %u", p->sport, p->dport, name ? name : "",
-               l->len >= 8 ? clc[7] >> 4 : 0);
+    buf_printf(b, "%u > %u SMC-%c CLC %s, version %u", p->sport, p->dport, name && !smc_clc_is_rdma(clc) ? 'D' : 'R',
+               name ? name : "", l->len >= 8 ? clc[7] >> 4 : 0);
 }
 const struct hdr smc_clc_hdr = {.abbrev = "smc",
                                 .name = "Shared Memory Communications over RDMA",
@@ -352,7 +358,7 @@ static bool has_contact(const uint8_t *p, uint32_t len)
         NUMBER(NULL, 61, 3, FT_UINT24, BASE_HEX, NULL, initial, "Initial PSN", "First PSN that the sender sends."),    \
         FIELD_AT(has_eid, 64, 32, FT_STRING, eid, "Negotiated EID", "Enterprise identifier of both."),                 \
         FLAG(has_contact, 832, "smc.accept.v2_lg.type", "V2 LG Type", "The peers are in one subnet."),                 \
-        FIELD_ROW(has_contact, 840, 4, FT_UINT8, BASE_DEC, &system_desc, 0, os, "OS Type", "Operating system."),       \
+        FIELD_ROW(has_contact, 840, 4, FT_UINT8, BASE_DEC, &smc_system_desc, 0, os, "OS Type", "Operating system."),   \
         FIELD_ROW(has_contact, 844, 4, FT_UINT8, BASE_DEC, NULL, 0, release, "SMC Version Release Number",             \
                   "Release."),                                                                                         \
         FIELD_AT(has_contact, 108, 32, FT_STRING, host, "Peer Host Name", "Name of the sender.")
@@ -571,6 +577,8 @@ static void proposal_layers(struct pkt *p, const struct ulp_body *m)
     uint32_t at = 52;
 
     ulp_layer(p, &smc_proposal_hdr, m, 0, min_u32(m->len, 52));
+    if (is_v1(m->b, m->len))
+        smc_subnet_layers(p, m);
     if (!is_v2(m->b, m->len))
         return;
     at += load_be16(m->b + 50);
@@ -579,6 +587,7 @@ static void proposal_layers(struct pkt *p, const struct ulp_body *m)
     ulp_layer(p, &smc_proposal_v2_hdr, m, at, 40);
     for (unsigned i = 0; i < m->b[at] && i < EIDS && at + 40 + 32 * (i + 1) + CLC_TRAILER <= m->len; i++)
         ulp_layer(p, &smc_eid_hdr, m, at + 40 + 32 * i, 32);
+    smc_seid_layers(p, m, at);
 }
 
 void smc_clc_layers(struct pkt *p, const struct ulp_body *body)
@@ -596,6 +605,8 @@ void smc_clc_layers(struct pkt *p, const struct ulp_body *body)
         ulp_layer(p, &smc_decline_hdr, &m, 0, m.len);
     else if (!(m.b[7] & 3) && m.len >= CLC_END + SMC_END_LEN) /* of SMC-R */
         ulp_layer(p, type == SMC_ACCEPT ? &smc_accept_hdr : &smc_confirm_hdr, &m, 0, m.len - CLC_TRAILER);
+    else if ((m.b[7] & 3) == 1)
+        smc_end_d_layers(p, &m, type == SMC_ACCEPT);
 }
 
 void smc_layers(struct pkt *p, const struct ulp_body *body, const struct smc *m)

@@ -96,10 +96,19 @@ const char *smc_type_str(uint8_t type);
 
 void smc_layers(struct pkt *p, const struct ulp_body *body, const struct smc *m);
 
+/* smc_d.c: layers of a Proposal of version 1: what it says of SMC-D, and IP prefixes; of one of version 2, whose values
+ * begin at byte `v2`: what it says of SMC-D; of Accept or Confirm of SMC-D. */
+void smc_subnet_layers(struct pkt *p, const struct ulp_body *m);
+void smc_seid_layers(struct pkt *p, const struct ulp_body *m, uint32_t v2);
+void smc_end_d_layers(struct pkt *p, const struct ulp_body *m, bool accept);
+/* Operating systems. */
+extern const struct vdesc smc_system_desc;
+
 /* clang-format off */
 #define SMC_HDRS(X) \
     X(smc_clc) X(smc_proposal) X(smc_proposal_v2) X(smc_eid) X(smc_accept) X(smc_confirm) \
-    X(smc_decline) X(smc_llc) X(smc_rkey) X(smc_cdc)
+    X(smc_decline) X(smc_llc) X(smc_rkey) X(smc_cdc) X(smc_subnet) X(smc_prefix) X(smc_ism) \
+    X(smc_seid) X(smc_accept_d) X(smc_confirm_d)
 /* clang-format on */
 #define SMC_DECLARE(name) extern const struct hdr name##_hdr;
 SMC_HDRS(SMC_DECLARE)

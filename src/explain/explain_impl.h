@@ -252,6 +252,7 @@ struct explainer {
     uint64_t rdma_packets;
     uint64_t unknown;              /* of these, packets whose opcode is not defined, such as a vendor's own */
     uint32_t clc[SMC_DECLINE + 1]; /* first frame of each CLC message, by which SMC-R is agreed on over TCP; 0: none */
+    uint32_t clc_d;                /* first Confirm of SMC-D; likewise */
     ns_t first, last;              /* times of the earliest and of the latest frame; 0: none has one */
     struct to_host *to_hosts;      /* explain_hosts_index(); NULL: there is none */
     uint32_t n_to_hosts;           /* of to_hosts */

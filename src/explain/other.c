@@ -16,8 +16,13 @@ static void note_clc(struct explainer *x, const struct pkt *p)
     const uint8_t *b = tcp_payload(p, &h, &len);
     unsigned type = b && len && b[0] == SMC_CLC_FIRST ? smc_clc_type(b, len) : 0;
 
-    if (!type || type >= ARRAY_LEN(x->clc) || !smc_clc_is_rdma(b))
+    if (!type || type >= ARRAY_LEN(x->clc))
         return;
+    if (!smc_clc_is_rdma(b)) {
+        if (type == SMC_CONFIRM && !x->clc_d)
+            x->clc_d = frame_u32(p);
+        return;
+    }
     if (type == SMC_DECLINE && !x->clc[SMC_PROPOSAL] && !x->clc[SMC_ACCEPT])
         return; /* it may be SMC-D that was declined */
     if (!x->clc[type])
@@ -37,6 +42,8 @@ static void put_clc(const struct explainer *x, struct buf *b)
                    " SMC-R was agreed on over TCP until frame %u (CLC Confirm), and no packet of it followed: none was "
                    "sent, or they passed elsewhere.",
                    x->clc[SMC_CONFIRM]);
+    else if (x->clc_d)
+        buf_printf(b, " SMC-D was agreed on over TCP (CLC Confirm, frame %u): no network carries it.", x->clc_d);
     else if (x->clc[SMC_PROPOSAL] || x->clc[SMC_ACCEPT])
         buf_printf(b, " SMC-R was proposed over TCP (CLC, frame %u); no CLC Confirm followed.",
                    x->clc[SMC_PROPOSAL] ? x->clc[SMC_PROPOSAL] : x->clc[SMC_ACCEPT]);
