@@ -531,7 +531,9 @@ static enum pane side_at(const struct tui *t, unsigned y, unsigned x)
     return (enum pane)p;
 }
 
-/* A click selects a row, the wheel moves. */
+_Static_assert((int)ACTION_RATES - (int)ACTION_CONNS == (int)SCREENS - 1, "an action for each screen, in their order");
+
+/* A click selects a row, or a screen by its tab; the wheel moves. */
 static void mouse(struct tui *t)
 {
     const struct view *s;
@@ -541,6 +543,9 @@ static void mouse(struct tui *t)
     term_mouse(&y, &x, &wheel);
     if (wheel) {
         move_by(t, 3 * wheel);
+    } else if (is_in(&t->layout.tabs, y, x)) {
+        if (tab_at(t, x) < SCREENS)
+            perform(t, (enum action)(ACTION_CONNS + tab_at(t, x)));
     } else if (is_in(&t->layout.list, y, x)) {
         t->pane = PANE_LIST;
         move_to(t, view(t)->top + y - t->layout.list.y);

@@ -88,18 +88,47 @@ static void draw_title(struct tui *t)
     buf_free(&text);
 }
 
+#define TAB_LEAST 3 /* columns of a tab without a name */
+#define TAB_MAX   32
+
+/* The tab of screen `i`, which begins at column `x`; its length. It has its name if there is room for those behind it,
+ * and for the name of the present one. */
+static unsigned tab_put(const struct tui *t, unsigned i, unsigned x, char text[TAB_MAX])
+{
+    bool here = i == t->screen;
+    unsigned n = (unsigned)snprintf(text, TAB_MAX, here ? "[%u %s]" : " %u %s ", i + 1, screens[i].name);
+    unsigned behind = here ? 0 : TAB_LEAST * (SCREENS - 1 - i);
+
+    if (i < t->screen)
+        behind += (unsigned)strlen(screens[t->screen].name) + 1;
+    if (x + n + behind > t->columns)
+        n = (unsigned)snprintf(text, TAB_MAX, here ? "[%u]" : " %u ", i + 1);
+    return n;
+}
+
+enum screen_id tab_at(const struct tui *t, unsigned column)
+{
+    unsigned x = 1, i = 0;
+    char text[TAB_MAX];
+
+    for (; i < SCREENS; i++) {
+        unsigned n = tab_put(t, i, x, text);
+        if (column >= x && column < x + n)
+            break;
+        x += n;
+    }
+    return (enum screen_id)i;
+}
+
 static void draw_tabs(struct tui *t)
 {
     unsigned x = 1;
+    char text[TAB_MAX];
 
     for (unsigned i = 0; i < SCREENS; i++) {
-        bool here = i == t->screen;
-        char text[32];
-        int n = snprintf(text, sizeof text, here ? "[%u %s]" : " %u %s ", i + 1, screens[i].name);
-        if (x + (unsigned)n > t->columns)
-            n = snprintf(text, sizeof text, here ? "[%u]" : " %u ", i + 1);
-        put(&t->layout.tabs, x, text, here ? LOOK_KEY : LOOK_NORMAL);
-        x += (unsigned)n;
+        unsigned n = tab_put(t, i, x, text);
+        put(&t->layout.tabs, x, text, i == t->screen ? LOOK_KEY : LOOK_NORMAL);
+        x += n;
     }
     t->row.len = 0;
     if (screens[t->screen].place & IN_PACKETS && x + SUMMARY_LEAST < t->columns)

@@ -396,6 +396,8 @@ void save_rows_free(struct tui *t);
 
 /* --- draw.c ------------------------------------------------------------------------------------- */
 void draw(struct tui *t);
+/* The screen whose tab is at a column; SCREENS: none is. */
+enum screen_id tab_at(const struct tui *t, unsigned column);
 
 /* --- packets.c: the list of packets, and the filter -------------------------------------------------- */
 uint64_t packets_rows(struct tui *t);
