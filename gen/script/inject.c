@@ -13,6 +13,7 @@
 #define CHANGES_MAX    8              /* most bits that are changed in a packet */
 #define IP_OPTIONS_MAX 10             /* words of options that an IPv4 header has room for */
 #define IP_NOP         1              /* option: no operation */
+#define IP_SUM_AT      10             /* of an IPv4 header: its checksum */
 #define BEHIND_MAX     64             /* most bytes behind an IP packet */
 #define MAD_ATTRIBUTE  16             /* of a MAD: attribute id */
 #define DQPN_AT        5              /* of a BTH: destination queue pair */
@@ -230,8 +231,11 @@ static bool handmade_send(struct script *s, struct handmade *h, unsigned host)
         return false;
     if (h->flip && h->flip - 1 >= out.len - ETH_LEN)
         return text_fail(&s->err, NULL, "flip: the packet ends before that byte");
-    if (h->flip)
+    if (h->flip) {
         frame[ETH_LEN + h->flip - 1] ^= 0xff;
+        if (h->flip - 1 != IP_SUM_AT && h->flip - 1 != IP_SUM_AT + 1)
+            frame_fix_ip(frame, out.len, s->sim.net.linktype);
+    }
     net_send(&s->sim.net, host, frame, out.len, s->sim.now);
     return true;
 }
