@@ -87,6 +87,7 @@ static void get_cdc(struct smc *m, const uint8_t *b)
     m->token = load_be32(b + 4);
     get_cursor(&m->producer, b + 8);
     get_cursor(&m->consumer, b + 16);
+    m->failover = b[24] & 0x08;
     m->closing = b[25];
 }
 
@@ -134,38 +135,6 @@ bool smc_get(struct smc *m, const uint8_t *b, uint32_t len)
         return false;
     get_llc(m, b);
     return true;
-}
-
-#define RKEYS_AT 72 /* in Add Link of version 2 */
-
-unsigned smc_rkeys(const uint8_t *b, uint32_t len)
-{
-    struct smc m;
-    uint32_t room;
-
-    if (len < RKEYS_AT || !smc_get(&m, b, len) || !m.v2 || m.type != SMC_ADD_LINK)
-        return 0;
-    room = (len - RKEYS_AT) / SMC_RKEY_LEN;
-    return load_be16(b + 70) <= room ? load_be16(b + 70) : load_le16(b + 70) <= room ? load_le16(b + 70) : 0;
-}
-
-void smc_rkey_get(struct smc_rkey *r, const uint8_t *b, unsigned i)
-{
-    const uint8_t *at = b + RKEYS_AT + i * SMC_RKEY_LEN;
-
-    *r = (struct smc_rkey){load_be32(at), load_be32(at + 4), load_be64(at + 8)};
-}
-
-#define DELETED_AT 8 /* R_Keys of Delete RKey */
-
-unsigned smc_deleted(const uint8_t *b, uint32_t len)
-{
-    return len < SMC_LEN || (b[0] & 15) != SMC_DELETE_RKEY ? 0 : min_u32(b[4], (len - DELETED_AT) / 4);
-}
-
-uint32_t smc_deleted_rkey(const uint8_t *b, unsigned i)
-{
-    return load_be32(b + DELETED_AT + 4 * i);
 }
 
 static bool is_zero(const uint8_t *b, unsigned from, unsigned to)
@@ -406,7 +375,7 @@ TYPE_IS(is_confirm_link, SMC_CONFIRM_LINK)
 TYPE_IS(is_add_link, SMC_ADD_LINK)
 static bool is_add_link_v2(const uint8_t *p, uint32_t len)
 {
-    return len >= RKEYS_AT && p[0] >> 4 == 2 && is_add_link(p, len);
+    return len >= SMC_RKEYS_AT && p[0] >> 4 == 2 && is_add_link(p, len);
 }
 TYPE_IS(is_delete_link, SMC_DELETE_LINK)
 TYPE_IS(is_confirm_rkey, SMC_CONFIRM_RKEY)
@@ -451,7 +420,7 @@ DELETES(deletes_6, 5)
 DELETES(deletes_7, 6)
 DELETES(deletes_8, 7)
 #define DELETED(when, i)                                                                                               \
-    WORD(when, DELETED_AT + 4 * (i), "smc.delete.rkey.deleted", "RKey", "Of memory that is to be no more.")
+    WORD(when, SMC_DELETED_AT + 4 * (i), "smc.delete.rkey.deleted", "RKey", "Of memory that is to be no more.")
 static bool rejects(const uint8_t *p, uint32_t len)
 {
     return is_add_link(p, len) && p[3] & 0x40;
@@ -615,5 +584,5 @@ void smc_layers(struct pkt *p, const struct ulp_body *body, const struct smc *m)
 
     ulp_layer(p, m->type == SMC_CDC ? &smc_cdc_hdr : &smc_llc_hdr, body, 0, m->type == SMC_CDC ? SMC_LEN : body->len);
     for (unsigned i = 0; i < n; i++)
-        ulp_layer(p, &smc_rkey_hdr, body, RKEYS_AT + i * SMC_RKEY_LEN, SMC_RKEY_LEN);
+        ulp_layer(p, &smc_rkey_hdr, body, SMC_RKEYS_AT + i * SMC_RKEY_LEN, SMC_RKEY_LEN);
 }

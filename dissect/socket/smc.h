@@ -69,6 +69,7 @@ struct smc {
     uint64_t va;
     uint32_t token; /* of CDC: of the RMB element of its receiver */
     struct smc_cursor producer, consumer;
+    bool failover;   /* of CDC: it only says where the ring is written, on a link that takes over from another one */
     uint8_t closing; /* of CDC: flags of the state of the connection: 80 sending done, 40 closed, 20 abnormal */
 };
 /* The message at `b`; false: it is none. */
@@ -84,13 +85,30 @@ struct smc_rkey {
     uint64_t va;
 };
 #define SMC_RKEY_LEN 16
+#define SMC_RKEYS_AT 72 /* in Add Link of version 2 */
 /* Those in the message at `b`, none if it is another one. */
 unsigned smc_rkeys(const uint8_t *b, uint32_t len);
 /* Number `i` of them. */
 void smc_rkey_get(struct smc_rkey *r, const uint8_t *b, unsigned i);
+#define SMC_DELETED_AT 8 /* R_Keys of Delete RKey */
 /* The R_Keys that Delete RKey names: how many; number `i` of them. */
 unsigned smc_deleted(const uint8_t *b, uint32_t len);
 uint32_t smc_deleted_rkey(const uint8_t *b, unsigned i);
+/* The same memory on other links, of Confirm RKey: how many; number `i` of them. */
+struct smc_other {
+    uint8_t link;
+    uint32_t rkey;
+    uint64_t va;
+};
+unsigned smc_others(const uint8_t *b, uint32_t len);
+void smc_other_get(struct smc_other *o, const uint8_t *b, unsigned i);
+/* The sender's end of a link, of Add Link (the new one) and Confirm Link (that of the message); false: another message.
+ */
+struct smc_new_end {
+    uint32_t qpn;
+    const uint8_t *gid;
+};
+bool smc_new_end_get(struct smc_new_end *e, const uint8_t *b, uint32_t len);
 /* "Confirm Link"; NULL: no name is known. `type`: as in struct smc. */
 const char *smc_type_str(uint8_t type);
 

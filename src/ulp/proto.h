@@ -131,6 +131,9 @@ struct ulp_proto {
     void (*values)(const struct ulp_command *c, ulp_take *take, void *user);
 };
 
+/* Another connection of the same protocol, behind `last` in an order of no meaning (NULL: the first one); NULL: none.
+ */
+struct ulp_conn *ulp_next_conn(const struct ulp_conn *c, const struct ulp_conn *last);
 /* The protocol's own state of a connection; its commands' own bytes are ulp_command.own. */
 void *ulp_state(const struct ulp_conn *c);
 

@@ -93,6 +93,15 @@ void ulp_conn_free(struct ulp_conn *c, enum ulp_end why)
     room_free(u, c, sizeof *c);
 }
 
+struct ulp_conn *ulp_next_conn(const struct ulp_conn *c, const struct ulp_conn *last)
+{
+    struct ulp_conn *next = last ? last->next : c->ulp->conns;
+
+    while (next && (next == c || next->proto != c->proto))
+        next = next->next;
+    return next;
+}
+
 void ulp_flow_over(struct ulp *u, uint32_t flow, enum ulp_end why)
 {
     if (u->flows[flow])

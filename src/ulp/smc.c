@@ -9,6 +9,8 @@
 #include <stdio.h>
 
 #define RINGS    16
+#define WALKED   4096                /* connections that are looked at, to find another link */
+#define JOINS    4                   /* Confirm Link messages of a connection that it is looked for by */
 #define RING_MAX (UINT32_C(1) << 29) /* bytes of a ring whose size is not known: the largest there is */
 #define DATA                                                                                                           \
     (UINT64_C(1)                                                                                                       \
@@ -26,10 +28,25 @@ struct ring {
     uint8_t turn;         /* 0 or 1, in turn for each command */
     struct smc_cursor at; /* producer cursor of the latest CDC message */
 };
+/* What a side says in Add Link: its end of the new link, and its memory there. */
+struct told {
+    uint32_t qpn;
+    uint8_t gid[16];
+    unsigned n;
+    struct {
+        uint32_t rkey;
+        uint64_t va;
+        uint8_t ring; /* the same memory on this link; RINGS: not known */
+    } memory[RINGS];
+};
+/* A connection: a link of a link group. */
 struct link {
     bool begun;
+    uint8_t number, joins;
+    uint64_t group; /* 0: it has no other link that is known */
     unsigned n;
     struct ring ring[RINGS];
+    struct told told[ULP_SIDES];
 };
 
 /* What a command keeps. */
@@ -180,6 +197,13 @@ static void take_cdc(struct ulp_conn *c, struct ulp_message *m, const struct smc
 
     if (!r || (s->producer.wrap == r->at.wrap && s->producer.count == r->at.count))
         return;
+    if (s->failover) { /* the data passed on the link that failed */
+        struct ulp_command *cmd = ulp_find(c, key);
+        r->at = s->producer;
+        if (cmd)
+            own_of(cmd)->from = own_of(cmd)->to = r->at;
+        return;
+    }
     n = distance(r, r->at, s->producer);
     r->at = s->producer;
     r->turn ^= 1;
@@ -209,6 +233,103 @@ static void take_rkeys(struct ulp_conn *c, struct ulp_message *m)
     }
 }
 
+/* --- Links of a group ------------------------------------------------------------------------- */
+
+static uint8_t place_of(const struct link *l, enum ulp_side owner, uint32_t rkey)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        if (l->ring[i].owner == owner && l->ring[i].rkey == rkey && !l->ring[i].gone)
+            return (uint8_t)i;
+    return RINGS;
+}
+
+/* Add Link: the sender's end of another link, and its memory there. */
+static void keep_told(struct link *l, const struct ulp_message *m)
+{
+    unsigned n = min_u32(smc_rkeys(m->body.b, m->body.len), RINGS);
+    struct told *t = &l->told[m->side];
+    struct smc_new_end e;
+
+    if (!smc_new_end_get(&e, m->body.b, m->body.len))
+        return;
+    *t = (struct told){.qpn = e.qpn, .n = n};
+    memcpy(t->gid, e.gid, sizeof t->gid);
+    for (unsigned i = 0; i < n; i++) {
+        struct smc_rkey k;
+        smc_rkey_get(&k, m->body.b, i);
+        t->memory[i].rkey = k.rkey_new;
+        t->memory[i].va = k.va;
+        t->memory[i].ring = place_of(l, m->side, k.rkey);
+    }
+}
+
+/* The link has this memory of `owner`, which is `same` on another one (NULL: not known). */
+static void share(struct ulp_conn *c, const struct ulp_message *m, enum ulp_side owner, uint32_t rkey, uint64_t va,
+                  const struct ring *same)
+{
+    struct link *l = ulp_state(c);
+    struct ring *r = ring_add(l, owner, rkey, va);
+
+    if (!r)
+        return;
+    if (same) {
+        r->has_token = same->has_token;
+        r->token = same->token;
+        r->size = same->size;
+        r->at = same->at;
+    }
+    if (l->begun)
+        data_begin(c, m, (unsigned)(r - l->ring));
+}
+
+/* Confirm Link: was its sender's end told on another link? Then that knows the memory of both ends on this one. */
+static void join_group(struct ulp_conn *c, const struct ulp_message *m, const struct smc *s)
+{
+    struct link *l = ulp_state(c);
+    struct smc_new_end e;
+    unsigned walked = 0;
+
+    l->number = s->link;
+    if (l->joins >= JOINS || !smc_new_end_get(&e, m->body.b, m->body.len))
+        return;
+    l->joins++;
+    for (struct ulp_conn *o = ulp_next_conn(c, NULL); o && walked++ < WALKED; o = ulp_next_conn(c, o)) {
+        struct link *other = ulp_state(o);
+        const struct told *t = &other->told[m->side];
+        if (!t->qpn || t->qpn != e.qpn || memcmp(t->gid, e.gid, sizeof t->gid) != 0)
+            continue;
+        other->group = other->group ? other->group : (load_le64(e.gid + 8) ^ e.qpn) | 1;
+        l->group = other->group;
+        for (unsigned side = 0; side < ULP_SIDES; side++) {
+            t = &other->told[side];
+            for (unsigned i = 0; i < t->n; i++)
+                share(c, m, (enum ulp_side)side, t->memory[i].rkey, t->memory[i].va,
+                      t->memory[i].ring < RINGS ? &other->ring[t->memory[i].ring] : NULL);
+        }
+        return;
+    }
+}
+
+/* Confirm RKey: the memory on other links of the group. */
+static void share_rkeys(struct ulp_conn *c, const struct ulp_message *m)
+{
+    const struct link *l = ulp_state(c);
+    unsigned n = l->group ? smc_others(m->body.b, m->body.len) : 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        struct smc_other k;
+        unsigned walked = 0;
+        smc_other_get(&k, m->body.b, i);
+        for (struct ulp_conn *o = ulp_next_conn(c, NULL); o && walked++ < WALKED; o = ulp_next_conn(c, o)) {
+            const struct link *other = ulp_state(o);
+            if (other->group == l->group && other->number == k.link)
+                share(o, m, m->side, k.rkey, k.va, NULL);
+        }
+    }
+}
+
+/* --- LLC requests and responses --------------------------------------------------------------- */
+
 static void take_request(struct ulp_conn *c, struct ulp_message *m, const struct smc *s)
 {
     struct link *l = ulp_state(c);
@@ -218,6 +339,12 @@ static void take_request(struct ulp_conn *c, struct ulp_message *m, const struct
     if (s->type == SMC_CONFIRM_RKEY && s->rkey && (r = ring_add(l, m->side, s->rkey, s->va)))
         data_begin(c, m, (unsigned)(r - l->ring));
     take_rkeys(c, m);
+    if (s->type == SMC_CONFIRM_RKEY)
+        share_rkeys(c, m);
+    else if (s->type == SMC_CONFIRM_LINK)
+        join_group(c, m, s);
+    else if (s->type == SMC_ADD_LINK)
+        keep_told(l, m);
     cmd = ulp_begin(c, m, key_of(s, m->side));
     if (cmd)
         *own_of(cmd) = (struct own){.type = s->type, .link = s->link, .rkey = s->rkey};
@@ -240,6 +367,10 @@ static void take_response(struct ulp_conn *c, struct ulp_message *m, const struc
 
     if (s->type == SMC_DELETE_RKEY && !s->refused)
         delete_rings(ulp_state(c), m);
+    else if (s->type == SMC_CONFIRM_LINK)
+        join_group(c, m, s);
+    else if (s->type == SMC_ADD_LINK && !s->refused)
+        keep_told(ulp_state(c), m);
     if (!cmd)
         return;
     own_of(cmd)->refused = s->refused;

@@ -243,6 +243,85 @@ Test(smc, one_message_tells_where_no_clc_was_captured)
     run_free(r);
 }
 
+/* A message about an end of the second link, from its owner. */
+static struct pkt *second_end(struct run *r, unsigned from, uint32_t psn, uint8_t type, uint8_t flags, uint32_t rkey)
+{
+    uint8_t b[88] = {(uint8_t)(0x20 | type), type == SMC_ADD_LINK ? 88 : SMC_LEN, 0, flags};
+    unsigned add = type == SMC_ADD_LINK ? 2 : 0;
+
+    b[25 + add] = (uint8_t)(0x70 + from); /* GID */
+    b[28 + add] = (uint8_t)(0x20 + from); /* QPN */
+    b[29 + add] = 2;                      /* link */
+    if (!add)
+        return put(r, from, OP_SEND_ONLY, psn, NULL, 0, b, SMC_LEN);
+    store_be32(b + 72, rkey);
+    store_be32(b + 76, rkey + 0x1000);
+    store_be64(b + 80, VA + rkey);
+    b[70] = 1;
+    return put(r, from, OP_SEND_ONLY, psn, NULL, 0, b, sizeof b);
+}
+
+static void acknowledge(struct run *r, unsigned from, uint32_t psn)
+{
+    const uint8_t ack[4] = {0x1f, 0, 0, 1};
+
+    put(r, from, OP_ACKNOWLEDGE, psn, ack, 4, NULL, 0);
+}
+
+/* Add Link on the first link tells the memory of both ends on the second one. It takes over, and Confirm RKey on the
+ * first one tells of more memory there. */
+Test(smc, the_second_link_of_a_group_has_memory_that_the_first_told)
+{
+    struct run *r = run_new(NULL);
+    struct pkt *p;
+    uint8_t *b;
+
+    say(r, TARGET, 100, message(SMC_CONFIRM_LINK, 0));
+    acknowledge(r, HOST, 100);
+    say(r, HOST, 5, message(SMC_CONFIRM_LINK, 0x80));
+    acknowledge(r, TARGET, 5);
+    second_end(r, TARGET, 101, SMC_ADD_LINK, 0, RKEY);
+    second_end(r, HOST, 6, SMC_ADD_LINK, 0x80, 0x500);
+    with_reth(r, HOST, OP_WRITE_ONLY, 7, VA + RKEY, RKEY, 100, 100);
+    p = cdc(r, 8, 1, 100, 0);
+    cr_expect(says(p, "SMC-R Data token 0x1 of the server cursor 0:0 to 0:100"), "%s", p->note.ulp);
+
+    r->qp = 16;
+    second_end(r, TARGET, 300, SMC_CONFIRM_LINK, 0, 0);
+    acknowledge(r, HOST, 300);
+    second_end(r, HOST, 200, SMC_CONFIRM_LINK, 0x80, 0);
+    acknowledge(r, TARGET, 200);
+    b = message(SMC_CDC, 0);
+    b[7] = 1;
+    b[15] = 100;
+    b[24] = 0x08;
+    say(r, HOST, 201, b);
+    p = with_reth(r, HOST, OP_WRITE_ONLY, 202, VA + RKEY + 100, RKEY + 0x1000, 50, 50);
+    cr_expect(p->note.have & NOTE_ULP_DATA);
+    p = cdc(r, 203, 1, 150, 0);
+    cr_expect(says(p, "SMC-R Data token 0x1 of the server cursor 0:100 to 0:150"), "%s", p->note.ulp);
+    p = with_reth(r, TARGET, OP_WRITE_ONLY, 301, VA + 0x500, 0x1500, 10, 10);
+    cr_expect(p->note.have & NOTE_ULP_DATA, "memory of the client, from the response");
+
+    r->qp = 0;
+    b = message(SMC_CONFIRM_RKEY, 0);
+    b[4] = 1;
+    store_be32(b + 5, 0x700);
+    store_be64(b + 9, VA);
+    b[17] = 2;
+    store_be32(b + 18, 0x701);
+    store_be64(b + 22, VA + 0x10000);
+    say(r, TARGET, 102, b);
+    r->qp = 16;
+    p = with_reth(r, HOST, OP_WRITE_ONLY, 204, VA + 0x10000, 0x701, 30, 30);
+    cr_expect(p->note.have & NOTE_ULP_DATA, "memory that Confirm RKey names on another link");
+    run_end(r);
+    for (unsigned i = 0, n = 0; i < r->n_over; i++)
+        if (r->over[i].moved[ULP_FROM_CLIENT] && r->over[i].ended == ULP_COMPLETED)
+            cr_expect_eq(r->over[i].moved[ULP_FROM_CLIENT], r->over[i].requested[ULP_FROM_CLIENT], "data %u", n++);
+    run_free(r);
+}
+
 Test(smc, what_one_message_does_not_tell)
 {
     uint8_t *b = message(SMC_CONFIRM_LINK, 0);
