@@ -15,9 +15,17 @@ static bool is_multicast(const struct pkt *p)
     return p->addr_len == 4 ? p->dst[0] >> 4 == 14 : p->addr_len == 16 && p->dst[0] == 0xff;
 }
 
+/* The VLAN of the packet is that of the endpoint; a priority tag (VLAN 0) is of none (IEEE 802.1Q). */
+static bool vlan_ok(const struct link_addr *own, const struct pkt *p)
+{
+    return (p->have & H_VLAN ? p->vlan & 0xfffu : 0) == (own->has_vlan ? own->vlan : 0);
+}
+
 static bool is_addressed(const struct endpoint *ep, const struct pkt *p)
 {
     if (p->encap != ep->cfg.addr.encap)
+        return false;
+    if (!vlan_ok(&ep->cfg.addr, p))
         return false;
     return is_multicast(p) || (p->encap == ENCAP_IB && p->lrh.dlid >= 0xc000) || ep_port_addressed(ep, p);
 }

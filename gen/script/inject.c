@@ -15,6 +15,9 @@
 #define IP_NOP         1              /* option: no operation */
 #define IP_SUM_AT      10             /* of an IPv4 header: its checksum */
 #define BEHIND_MAX     64             /* most bytes behind an IP packet */
+#define UNTAGGED       (1u << 16)     /* no 802.1Q tag */
+#define ADDRESSES      12             /* bytes of an Ethernet header before a tag */
+#define TAG_LEN        4              /* of 802.1Q, with its EtherType */
 #define MAD_ATTRIBUTE  16             /* of a MAD: attribute id */
 #define DQPN_AT        5              /* of a BTH: destination queue pair */
 
@@ -48,6 +51,7 @@ struct handmade {
     bool checksum;        /* with a UDP checksum, which is right */
     uint32_t options;     /* of IPv4: words of 4 bytes */
     uint32_t behind;      /* bytes behind the IP packet */
+    uint32_t tag;         /* of 802.1Q: priority, DEI and VLAN in its 16 bits; UNTAGGED: none */
     uint32_t flip;        /* 1 + the byte behind the Ethernet header all bits of which are inverted; 0: none is */
     struct frame_field field[8];
     uint64_t value[8];
@@ -72,11 +76,9 @@ static bool handmade_count(struct handmade *h, const struct token *key, uint32_t
     const struct {
         const char *name;
         uint32_t *count, max;
-    } counts[] = {{"times", &h->times, TIMES_MAX},
-                  {"step", &h->step, 0xffffff},
-                  {"options", &h->options, IP_OPTIONS_MAX},
-                  {"behind", &h->behind, BEHIND_MAX},
-                  {"flip", &h->flip, EP_FRAME_MAX}};
+    } counts[] = {
+        {"times", &h->times, TIMES_MAX},    {"step", &h->step, 0xffffff}, {"options", &h->options, IP_OPTIONS_MAX},
+        {"behind", &h->behind, BEHIND_MAX}, {"tag", &h->tag, 0xffff},     {"flip", &h->flip, EP_FRAME_MAX}};
 
     for (unsigned i = 0; i < ARRAY_LEN(counts); i++)
         if (token_is(key, counts[i].name)) {
@@ -208,6 +210,20 @@ static bool lengthen(struct script *s, const struct handmade *h, uint8_t *frame,
     return true;
 }
 
+/* Put the 802.1Q tag behind the MAC addresses. False: the packet has one already, or no place for it. */
+static bool put_tag(struct script *s, const struct handmade *h, uint8_t *frame, uint32_t *len)
+{
+    uint8_t *at = frame + ADDRESSES;
+
+    if (s->sim.net.linktype != LINK_ETHERNET || load_be16(at) == ETHERTYPE_VLAN || *len + TAG_LEN > EP_FRAME_MAX)
+        return text_fail(&s->err, NULL, "tag: this is no Ethernet frame without a tag");
+    memmove(at + TAG_LEN, at, *len - ADDRESSES);
+    store_be16(at, ETHERTYPE_VLAN);
+    store_be16(at + 2, (uint16_t)h->tag);
+    *len += TAG_LEN;
+    return true;
+}
+
 static bool handmade_send(struct script *s, struct handmade *h, unsigned host)
 {
     uint8_t frame[EP_FRAME_MAX];
@@ -236,6 +252,8 @@ static bool handmade_send(struct script *s, struct handmade *h, unsigned host)
         if (h->flip - 1 != IP_SUM_AT && h->flip - 1 != IP_SUM_AT + 1)
             frame_fix_ip(frame, out.len, s->sim.net.linktype);
     }
+    if (h->tag != UNTAGGED && !put_tag(s, h, frame, &out.len))
+        return false;
     net_send(&s->sim.net, host, frame, out.len, s->sim.now);
     return true;
 }
@@ -286,6 +304,7 @@ bool script_inject(struct script *s, const struct token *t, unsigned n)
         return false;
     h.to = &c->peer[host].av;
     h.times = h.step = 1;
+    h.tag = UNTAGGED;
     h.p.have = H_BTH | h.p.op->ext;
     h.p.bth.opcode = opcode;
     h.p.bth.pkey = 0xffff;

@@ -303,6 +303,13 @@ Test(hostile_peer, takes_answers_only_from_its_peer_to_its_queue_pair_within_its
     ep_rx(ep, frame, n, 1000);
     cr_assert_eq(ep_poll(ep, cq, &wc, 1), 0);
     cr_assert_eq(ep_stats(ep)->malformed, 1);
+    frame[14 + 10] ^= 1;
+    memmove(frame + 16, frame + 12, n - 12);
+    store_be16(frame + 12, 0x8100);
+    store_be16(frame + 14, 0xe002); /* a VLAN that this end is not in */
+    ep_rx(ep, frame, n + 4, 1000);
+    cr_assert_eq(ep_poll(ep, cq, &wc, 1), 0);
+    cr_assert_eq(ep_stats(ep)->malformed, 2);
     ep_rx(ep, frame, answer(frame, PEER, QPN, READ_ONLY_RESPONSE, PSN, 256), 2000);
     cr_assert_eq(ep_poll(ep, cq, &wc, 1), 1);
     cr_assert_eq(wc.status, WC_SUCCESS);
