@@ -188,6 +188,11 @@ void conform_print_groups_json(const struct conform_score *s, struct buf *b);
  * `"counters":[...]` of a JSON object, with a comma before it. */
 void conform_print_counters(const struct conform_score *s, struct buf *b);
 void conform_print_counters_json(const struct conform_score *s, struct buf *b);
+/* Append, of each test of the group sec that guesses, which counters of the device counted something besides packets,
+ * bytes and requests: a table, nothing without such tests or counters; the member `"guesses":[...]` of a JSON object,
+ * with a comma before it. */
+void conform_print_guesses(const struct conform_score *s, struct buf *b);
+void conform_print_guesses_json(const struct conform_score *s, struct buf *b);
 /* How many tests of a level (CONFORM_LEVELS: of all) have a result. */
 unsigned conform_count(const struct conform_score *s, unsigned level, enum conform_result r);
 

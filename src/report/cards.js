@@ -104,12 +104,16 @@ const identities = union((card) => card.identities || []);
 const guess = (x) => (x ? x.min_entropy_bits.toFixed(2) + " bits, " + x.conditional_bits.toFixed(2) + " if the step before is known; 0x" + x.step.toString(16) + " is " + (100 * x.share).toFixed(1) + " % of " + (x.n - 1) + " steps; " +
     x.distinct + " of " + x.n + " values differ" : "-");
 const attacks = tests.filter((t) => /^sec\//.test(t.id));
+const guesses = union((card) => card.guesses || []);
+const shown = (x) => (x ? x.shown_by.map((c) => c.counters + " " + c.counted).join(", ") || "none" : "-");
 const others = identities.flatMap((x) => x.first.published.map((p) => ({id: KINDS[x.id], ...p})));
 
 if (identities.length || attacks.length)
     section("security", "Security",
         attacks.length ? tableBox("Packets of somebody else: other sources, sweeps", [text("test", (t) => t.id), text("what is sent", (t) => t.first.title),
             ...cards.map((card, k) => ({title: cards.length > 1 ? "device " + (k + 1) : "result", value: (t) => (t.of[k] ? t.of[k].result : "not run"), show: (v, t) => result(t.of[k])}))], attacks) : null,
+        guesses.length ? tableBox("Counters that show guesses of a PSN or an R_Key", [text("test", (x) => x.id),
+            ...cards.map((card, k) => ({title: cards.length > 1 ? "device " + (k + 1) : "counters", value: (x) => shown(x.of[k]), show: (v) => v}))], guesses) : null,
         identities.length ? make("p", {}, "How hard it is to guess what the device chooses next, for somebody who has seen what it chose before: entropy of the steps from one value to the next.") : null,
         identities.length ? tableBox("Entropy", [text("chosen by the device", (x) => KINDS[x.id]),
             ...cards.map((card, k) => ({title: cards.length > 1 ? "device " + (k + 1) : "entropy of steps", value: (x) => (x.of[k] ? x.of[k].min_entropy_bits : null), show: (v, x) => guess(x.of[k])}))], identities) : null,

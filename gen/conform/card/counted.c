@@ -1,7 +1,10 @@
 /* layer 3 (conform): what the device's counters counted in all tests, beside what the captures show. */
 #include "gen/conform/conform.h"
+#include "src/counters/counters.h"
 
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define COUNTED_MAX 64 /* counters of a card */
 
@@ -82,6 +85,103 @@ void conform_print_counters_json(const struct conform_score *score, struct buf *
         buf_json(b, s.of[i].names, strlen(s.of[i].names));
         buf_printf(b, ",\"exact\":%u,\"over\":%u,\"under\":%u,\"stuck\":%u,\"not_compared\":%u}", s.of[i].tests[0],
                    s.of[i].tests[1], s.of[i].tests[2], s.of[i].tests[3], s.of[i].tests[4]);
+    }
+    buf_char(b, ']');
+}
+
+/* --- Which counters show guesses: in tests that guess a PSN or an R_Key, what counts more than that packets came. ---
+ */
+
+static const char *const guessing[] = {"sec/psn-sweep", "sec/guesses", "sec/keys", "sec/keys-full"};
+
+static bool guesses(const struct conform_outcome *o)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(guessing); i++)
+        if (strcmp(o->test->id, guessing[i]) == 0)
+            return o->counters.len != 0;
+    return false;
+}
+
+/* Whether the first of the names is of packets, bytes or requests of any kind. */
+static bool counts_all(const struct token *names)
+{
+    size_t n;
+    const struct counter_info *c = counter_find(names->p, names->len, &n);
+
+    switch (c ? c->concept : COUNTED_CONCEPTS) {
+    case COUNTED_SENT:
+    case COUNTED_RECEIVED:
+    case COUNTED_BYTES_SENT:
+    case COUNTED_BYTES_RECEIVED:
+    case COUNTED_READ_SENT:
+    case COUNTED_READ_RECEIVED:
+    case COUNTED_WRITE_RECEIVED:
+    case COUNTED_SEND_RECEIVED:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Call each() for the counters that have counted in the test, and that do not count packets of all kinds. */
+static void each_shown(const struct buf *rows, void (*each)(struct buf *, const struct token *, uint64_t),
+                       struct buf *b)
+{
+    for (const char *row = rows->p, *end = rows->p + rows->len, *close; row < end; row = close + 1) {
+        close = memchr(row, '}', (size_t)(end - row));
+        if (!close)
+            return;
+        size_t n = (size_t)(close - row);
+        struct token names = conform_member(row, n, "\"counters\":\""),
+                     counted = conform_member(row, n, "\"counted\":");
+        uint64_t value = counted.len ? strtoull(counted.p, NULL, 10) : 0;
+        if (value && names.len && !counts_all(&names))
+            each(b, &names, value);
+    }
+}
+
+static void put_shown(struct buf *b, const struct token *names, uint64_t value)
+{
+    buf_printf(b, "  %.*s %" PRIu64, (int)names->len, names->p, value);
+}
+
+static void put_shown_json(struct buf *b, const struct token *names, uint64_t value)
+{
+    buf_puts(b, b->p[b->len - 1] == '[' ? "{\"counters\":" : ",{\"counters\":");
+    buf_json(b, names->p, names->len);
+    buf_printf(b, ",\"counted\":%" PRIu64 "}", value);
+}
+
+void conform_print_guesses(const struct conform_score *score, struct buf *b)
+{
+    bool any = false;
+
+    for (unsigned i = 0; i < score->n; i++) {
+        const struct conform_outcome *o = &score->o[i];
+        if (!guesses(o))
+            continue;
+        buf_puts(b, any ? "" : "\ncounters of the device that show guesses of a PSN or an R_Key\n");
+        any = true;
+        buf_printf(b, "%-24s", o->test->id);
+        size_t before = b->len;
+        each_shown(&o->counters, put_shown, b);
+        buf_puts(b, b->len == before ? "  none\n" : "\n");
+    }
+}
+
+void conform_print_guesses_json(const struct conform_score *score, struct buf *b)
+{
+    bool any = false;
+
+    buf_puts(b, ",\"guesses\":[");
+    for (unsigned i = 0; i < score->n; i++) {
+        const struct conform_outcome *o = &score->o[i];
+        if (!guesses(o))
+            continue;
+        buf_printf(b, "%s\n{\"id\":\"%s\",\"shown_by\":[", any ? "," : "", o->test->id);
+        any = true;
+        each_shown(&o->counters, put_shown_json, b);
+        buf_puts(b, "]}");
     }
     buf_char(b, ']');
 }

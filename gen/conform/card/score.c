@@ -160,6 +160,7 @@ void conform_print_sums(const struct conform_score *s, struct buf *b)
     put_attacks(s, b);
     identities_print_text(s->identities, b);
     conform_print_counters(s, b);
+    conform_print_guesses(s, b);
 }
 
 void conform_print_text(const struct conform_score *s, struct buf *b)
@@ -262,6 +263,7 @@ void conform_print_json(const struct conform_score *s, struct buf *b)
     metrics_print_json(s->metrics, s->seed, b);
     identities_print_json(s->identities, b);
     conform_print_counters_json(s, b);
+    conform_print_guesses_json(s, b);
     buf_puts(b, "}\n");
 }
 
