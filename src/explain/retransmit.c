@@ -390,15 +390,18 @@ static void report_late_try(struct explainer *x, const struct event *e, const st
     st->certainty = PROBABLE;
 }
 
-/* True if a copy comes sooner than any ACK timeout can expire, without a NAK for it or an earlier packet. With READs
- * and atomics outstanding it may follow an implied NAK, so never then. */
+/* True if a copy comes sooner than its ACK timeout can expire, without a NAK for it or an earlier packet. With READs
+ * and atomics outstanding it may follow an implied NAK, so only if its IP identification lies before that of the copy
+ * that passed already. */
 static bool too_soon(const struct event *e, const struct flow_notes *t)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
     bool by_nak = e->h->seq.have && !e->h->seq.resent && psn_diff(e->h->seq.psn, e->p->bth.psn) < 0;
+    bool held = s && sent_order(frame_ip_id(e->p), s->ip_id) < 0, alone = e->why == BACK_SILENCE && !e->h->reads_at;
+    ns_t least = held && e->h->timeout ? timer_earliest(ack_timeout(e->h->timeout)) : ack_timeout(SHORTEST_TIMER);
 
-    return e->why == BACK_SILENCE && !by_nak && t->responses.last_frame && s && !e->h->reads_at &&
-           psn_diff(s->psn, e->h->start) >= 0 && e->p->frame->ts - s->ts < ack_timeout(SHORTEST_TIMER);
+    return s && !by_nak && t->responses.last_frame && psn_diff(s->psn, e->h->start) >= 0 &&
+           e->p->frame->ts - s->ts < least && (alone || (held && (e->why == BACK_SILENCE || e->why == BACK_IMPLIED)));
 }
 
 /* Such a copy was reordered; gathered in one incident. */
@@ -414,7 +417,7 @@ static void report_too_soon(struct explainer *x, const struct event *e, struct f
         t->hypotheses.soon = incident_number(x, st);
         st->place = PLACE_BEFORE;
         incident_is(st, SAY(TOO_SOON, .psn = s->psn, .again = frame_u32(e->p), .time = e->p->frame->ts - s->ts,
-                            .lost = s->last));
+                            .lost = s->last, .n = sent_order(frame_ip_id(e->p), s->ip_id) < 0));
     }
     incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
     t->hypotheses.hasty.psn = s->psn;

@@ -163,6 +163,10 @@ STATED_ANYWHERE = (
     (1, 19518),  # sliced READs, one of which is retransmitted for a NAK, and again on ACK timeout
     (1, 13912),  # the MSN of an atomic's response counts a later request that was executed meanwhile
 )
+# Of these, at taps with a floor, no statement that is likely is refuted either.
+STATED_LIKELY = (
+    (2, 332),  # of three copies of an atomic, the first one is held back until the others have passed
+)
 # A tap cannot tell a requester that the depth of READs holds back from one that has no more to send.
 CLEAN_MAY = {"read-depth"}
 
@@ -398,6 +402,10 @@ def held_alone(args, which, folder):
     s = results.shares[("both ends", network.trouble)][0]
     if results.refuted:
         return results.refuted[0]
+    wrong = ["%s, likely, is refuted at %s" % (cause, view) for (view, cause, certainty), n in results.said.items()
+             if which in STATED_LIKELY and view in HELD and certainty == "likely" and n[1]]
+    if wrong:
+        return wrong[0]
     return None if not account or s.part(s.right) >= 0.98 and s.part(s.over) <= 0.02 else "%.1f%% in the true state, %.1f%% billed above" % (
         100 * s.part(s.right), 100 * s.part(s.over))
 
@@ -451,7 +459,7 @@ def main():
         count = args.count // 10 if args.fabrics is None else args.fabrics
         all_of(args, args.seed, range(FABRICS, FABRICS + count), args.trouble, results)
     with tempfile.TemporaryDirectory() as folder:
-        also = () if args.trouble or not args.count else ALSO + STATED + STATED_ANYWHERE
+        also = () if args.trouble or not args.count else ALSO + STATED + STATED_ANYWHERE + STATED_LIKELY
         alone = [(*which, held_alone(args, which, folder)) for which in also]
     all_of(args, args.seed, range(1000000, 1000000 + (args.count // 5 if args.clean is None else args.clean)), "clean", results)
     missed = table(results) + statements(results) + results.refuted[:20]
