@@ -241,9 +241,6 @@ enum conn_numbered {
 /* Call `fn` whenever it happens. */
 void conn_on_numbered(struct conn_table *t, void (*fn)(void *user, enum conn_numbered what, uint32_t a, uint32_t b),
                       void *user);
-/* Let it happen, as it did to connections of another table, among those of others: what was the latest number there may
- * not be it here. NUMBER_GIVEN returns the number, which then exists. */
-uint32_t conn_number_replay(struct conn_table *t, enum conn_numbered what, uint32_t a, uint32_t b);
 /* What happens to flows, as far as the numbers of connections depend on it. */
 enum conn_change_kind {
     FLOW_BEGUN,
@@ -271,6 +268,12 @@ struct conn_replayed {
 /* Let it happen here, among what happened to the flows of others, at their taps. `same`: the packet at hand is that of
  * the last call. False: it cannot have happened. */
 bool conn_replay(struct conn_table *t, struct conn_replayed *r, const struct conn_change *c, bool same);
+/* Before that: nothing has happened to its `flows`, none of its `numbers` was given. False without memory. */
+bool conn_replayed_new(struct conn_replayed *r, uint32_t flows, uint32_t numbers);
+void conn_replayed_free(struct conn_replayed *r);
+/* As bytes. */
+struct pack;
+void conn_change_pack(struct pack *k, struct conn_change *c);
 /* The number that connection `number` has here now; 0: none. */
 uint32_t conn_replayed_number(const struct conn_table *t, const struct conn_replayed *r, uint32_t number);
 /* Counts. */

@@ -38,7 +38,6 @@ struct conn_table {
     void *numbered_user;
     void (*changed)(void *user, const struct conn_change *c); /* NULL: nobody asks */
     void *changed_user;
-    uint32_t replayed; /* conn_number_replay(): the latest number, as long as it may be given up; 0: it may not */
 };
 
 /* Hash of two addresses (of their lower halves) and a number. */

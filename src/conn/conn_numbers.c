@@ -1,5 +1,6 @@
 /* layer 2b (conn): the numbers of connections: one number at all taps; and what happens to flows, told to others, and
  * let happen again in another table, among the flows of several such tables. */
+#include "pack.h"
 #include "src/conn/conn_impl.h"
 
 #include <stdlib.h>
@@ -138,34 +139,6 @@ void conn_on_numbered(struct conn_table *t, void (*fn)(void *user, enum conn_num
     t->numbered_user = user;
 }
 
-/* Number `a` is no longer that of a connection. */
-static void replay_change(struct conn_table *t, bool latest, uint32_t a, uint32_t b)
-{
-    if (latest) {
-        t->conns--;
-    } else {
-        t->unused++;
-        conn_note_renumbered(t, a, b);
-    }
-    bitset_remove(&t->taken, a);
-}
-
-uint32_t conn_number_replay(struct conn_table *t, enum conn_numbered what, uint32_t a, uint32_t b)
-{
-    uint32_t latest = t->replayed;
-
-    t->replayed = 0;
-    if (what == NUMBER_GIVEN)
-        return t->replayed = conn_number_take(t);
-    if (what == NUMBER_TAKEN)
-        return conn_number_take(t);
-    if (what == NUMBER_CHANGED)
-        t->replayed = latest;
-    if (what != NUMBER_REPEATED && b && b < a)
-        replay_change(t, what == NUMBER_GIVEN_UP && latest && a == latest, a, b);
-    return 0;
-}
-
 uint32_t conn_number(const struct conn_table *t)
 {
     return t->conns - t->unused;
@@ -203,7 +176,49 @@ void conn_tell_changed(const struct conn_table *t, enum conn_change_kind what, u
                                                       .dst = f->dst});
 }
 
+void conn_change_pack(struct pack *k, struct conn_change *c)
+{
+    struct conn_addr *const ends[] = {&c->src, &c->dst};
+
+    PACK(k, c->what);
+    PACK(k, c->newest);
+    PACK(k, c->have_sqpn);
+    PACK(k, c->flow);
+    PACK(k, c->other);
+    PACK(k, c->number);
+    PACK(k, c->sqpn);
+    k->bad |= c->what > FLOW_SENDER;
+    if (c->what != FLOW_BEGUN)
+        return;
+    PACK(k, c->tap);
+    PACK(k, c->dqpn);
+    for (unsigned i = 0; i < ARRAY_LEN(ends); i++) {
+        pack_bytes(k, ends[i]->b, sizeof ends[i]->b);
+        PACK(k, ends[i]->network);
+    }
+}
+
 /* --- Again ------------------------------------------------------------------------------------ */
+
+bool conn_replayed_new(struct conn_replayed *r, uint32_t flows, uint32_t numbers)
+{
+    r->n = flows;
+    r->n_numbers = numbers + 1; /* the first one is 1 */
+    r->flow = malloc((flows + (size_t)1) * sizeof *r->flow);
+    r->numbered = malloc((numbers + (size_t)1) * sizeof *r->numbered);
+    if (!r->flow || !r->numbered)
+        return false;
+    memset(r->flow, 0xff, flows * sizeof *r->flow); /* FLOW_NONE */
+    memset(r->numbered, 0xff, (numbers + (size_t)1) * sizeof *r->numbered);
+    return true;
+}
+
+void conn_replayed_free(struct conn_replayed *r)
+{
+    free(r->flow);
+    free(r->numbered);
+    *r = (struct conn_replayed){.n = 0};
+}
 
 /* The flow here; FLOW_NONE: it did not begin. */
 static uint32_t flow_here(const struct conn_replayed *r, uint32_t flow)

@@ -121,39 +121,6 @@ Test(conn_taps, a_number_that_was_given_up_leads_to_the_one_that_remains)
     cr_assert_eq(conn_number_now(table, 3), 3);
 }
 
-static uint32_t replayed(enum conn_numbered what, uint32_t a, uint32_t b)
-{
-    return conn_number_replay(table, what, a, b);
-}
-
-Test(conn_taps, numbers_are_replayed_among_those_of_others)
-{
-    cr_expect_eq(replayed(NUMBER_GIVEN, 0, 0), 1);
-    cr_expect_eq(replayed(NUMBER_GIVEN, 0, 0), 2);
-    replayed(NUMBER_GIVEN_UP, 2, 1);
-    cr_expect_eq(replayed(NUMBER_GIVEN, 0, 0), 2, "it was the latest one");
-    cr_expect_eq(replayed(NUMBER_GIVEN, 0, 0), 3);
-    replayed(NUMBER_GIVEN_UP, 2, 1);
-    cr_expect_eq(replayed(NUMBER_GIVEN, 0, 0), 4, "it was the latest one there, not here");
-    cr_expect_eq(conn_number_now(table, 2), 1);
-    replayed(NUMBER_REPEATED, 1, 0);
-    replayed(NUMBER_GIVEN_UP, 4, 3);
-    cr_expect_eq(replayed(NUMBER_GIVEN, 0, 0), 5, "another flow came between");
-    cr_expect_eq(conn_number(table), 3);
-    cr_expect_eq(conn_number_now(table, 4), 3);
-}
-
-Test(conn_taps, numbers_that_make_no_sense_are_not_replayed)
-{
-    replayed(NUMBER_GIVEN_UP, 0, 0);
-    cr_expect_eq(replayed(NUMBER_GIVEN, 0, 0), 1);
-    cr_expect_eq(replayed(NUMBER_GIVEN, 0, 0), 2);
-    replayed(NUMBER_CHANGED, 2, 1);
-    replayed(NUMBER_CHANGED, 1, 2);
-    cr_expect_eq(conn_number_now(table, 2), 1);
-    cr_expect_eq(conn_number(table), 1);
-}
-
 Test(conn_taps, a_number_of_tcp_is_not_given_up)
 {
     uint32_t b;

@@ -22,14 +22,14 @@ void flows_part_packet(struct flows_part *f, const struct trace_share *s, const 
     if (!p)
         return;
     conn_addr_of(p, &src, &dst);
-    f->other = !hosts_part_has(s, &src);
+    f->other = !hosts_part_has(s, &src, p->frame->file);
     hosts_part_packet(&f->hosts, p);
 }
 
 /* Datagrams are followed by all parts. */
 static bool is_told(const struct trace_share *s, const struct meter_row *r)
 {
-    return r->grams ? s->leads : hosts_part_has(s, &r->src);
+    return r->grams ? s->leads : hosts_part_has(s, &r->src, r->file);
 }
 
 int flows_part_save(struct flows_part *f, struct trace *t, const struct meter *m, struct meter_row *const *rows,
@@ -91,9 +91,9 @@ static bool take_row(struct flows_part *f, struct pack *k, const struct trace *t
     r = &f->room[f->n++];
     *r = (struct meter_row){.files = t->files, .used = true};
     row_pack(k, r);
-    k->bad |= r->file >= t->n_files;
+    k->bad |= r->file >= t->n_files || r->iface > UINT16_MAX;
     f->sums.counted += r->c.packets;
-    if (r->conn && !k->bad && !(r->conn = numbers_of(l, r->conn)))
+    if (r->conn && !k->bad && !(r->conn = numbers_of(l, r->conn, NULL)))
         k->bad = true;
     return !k->bad;
 }

@@ -22,7 +22,7 @@ bool hosts_part_skips(const struct trace_share *s, const struct pkt *p)
     if (!(p->have & H_BTH) || p->flags & PKT_MALFORMED || !p->op->name || p->op->ext & H_DETH)
         return false;
     conn_addr_of(p, &src, &dst);
-    return !hosts_part_has(s, &src) && !hosts_part_has(s, &dst);
+    return !hosts_part_has(s, &src, p->frame->file) && !hosts_part_has(s, &dst, p->frame->file);
 }
 
 void hosts_part_packet(struct hosts_part *h, const struct pkt *p)
@@ -139,7 +139,9 @@ static bool take_these(void *user)
     struct trace_share *s = t->share;
     struct hosts_part *of = calloc(s->n_parts, sizeof *of);
     struct numbers_log *logs = calloc(s->n_parts, sizeof *logs);
-    struct conn_table *trial = conn_table_new(ROOM_FLOWS_MIN); /* those of the command stay as they are if it fails */
+    struct conn_table *trial =
+        conn_table_new(observer_flows(t->observer)); /* those of the command stay as they are if it fails */
+    struct numbers_now now = {.n = 0}, again = {.n = 0};
     struct hosts_use use = {.flows = 0};
     bool ok = of && logs && trial;
 
@@ -147,12 +149,14 @@ static bool take_these(void *user)
         ok = read_part(&s->parts[i], &of[i], &use);
         logs[i] = of[i].numbers;
     }
-    ok = ok && fits(&use, t) && numbers_replay(logs, s->n_parts, trial);
+    ok = ok && fits(&use, t) && numbers_replay(logs, s->n_parts, trial, &now);
     for (uint32_t i = 0; ok && i < s->n_parts; i++)
         ok = g->taker->take(g->user, i, &s->parts[i], t, &logs[i]);
-    ok = ok && numbers_replay(logs, s->n_parts, observer_conns(t->observer));
+    ok = ok && numbers_replay(logs, s->n_parts, observer_conns(t->observer), &again);
     for (uint32_t i = 0; logs && i < s->n_parts; i++)
         numbers_free(&logs[i]);
+    numbers_now_free(&now);
+    numbers_now_free(&again);
     conn_table_free(trial);
     free(of);
     free(logs);

@@ -1,8 +1,9 @@
 /* layer 4 (tool): parts of a run by hosts: what a host sends, on all its queue pairs, is followed by one process, as
  * the account of one queue pair depends on the others of its host.
  *
- * A host belongs to a part by its address. A part follows each connection of its hosts, whoever is the peer, so that a
- * connection between hosts of two parts is followed twice; each direction is reported by the part of its requester. */
+ * What is captured of a host in one file belongs to a part by its address and the number of the file: what is known of
+ * a host is that of its tap. A part follows each connection of its hosts, whoever is the peer, so that a connection
+ * between hosts of two parts is followed twice; each direction is reported by the part of its requester. */
 #ifndef RDMATRACE_CLI_HOSTS_PART_H
 #define RDMATRACE_CLI_HOSTS_PART_H
 
@@ -10,10 +11,11 @@
 #include "src/conn/numbers_log.h"
 #include "src/measure/meter.h"
 
-/* Whether a host is one of the part. */
-static inline bool hosts_part_has(const struct trace_share *s, const struct conn_addr *host)
+/* Whether a host is one of the part, in file number `file`. */
+static inline bool hosts_part_has(const struct trace_share *s, const struct conn_addr *host, uint64_t file)
 {
-    return conn_owners_has(&s->owners, (unsigned)(conn_addr_hash(host) >> 56));
+    return conn_owners_has(&s->owners,
+                           (unsigned)((conn_addr_hash(host) >> 56) + file * CONN_OWNERS_STEP) % CONN_OWNERS);
 }
 /* Whether the packet belongs to a connection of hosts of other parts alone. */
 bool hosts_part_skips(const struct trace_share *s, const struct pkt *p);

@@ -152,7 +152,7 @@ void ops_part_over(struct ops_part *o, const struct trace_share *s, const struct
 
     if (r->w.name)
         o->why = "there are operations of another transport";
-    if (r->row->grams ? !s->leads : !hosts_part_has(s, &r->row->src))
+    if (r->row->grams ? !s->leads : !hosts_part_has(s, &r->row->src, r->row->file))
         return;
     note_numbers(o, m);
     if (!r->w.id || r->w.id > o->n_places)
@@ -228,7 +228,8 @@ static bool take_part(void *user, uint32_t i, struct pack *k, const struct trace
         struct meter_row ends = {.conn = 0};
         struct ops_row r = {.late = false};
         read_row(k, &p, &ends, &r);
-        if (ends.file >= t->n_files || (ends.conn && !(ends.conn = numbers_of(l, ends.conn))))
+        if (ends.file >= t->n_files || ends.iface > UINT16_MAX ||
+            (ends.conn && !(ends.conn = numbers_of(l, ends.conn, p.late ? NULL : &p.over))))
             k->bad = true;
         if (k->bad || o->n_all >= UINT32_MAX / 2 || !grow((void **)&o->all, (uint32_t)o->n_all, sizeof *o->all))
             return false;

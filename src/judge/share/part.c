@@ -27,20 +27,7 @@ static void pack_numbering(struct pack *k, struct numbering *e)
     pack_place(k, &at);
     e->at = at.at;
     e->n = at.n;
-    PACK(k, e->c.what);
-    PACK(k, e->c.newest);
-    PACK(k, e->c.have_sqpn);
-    PACK(k, e->c.flow);
-    PACK(k, e->c.other);
-    PACK(k, e->c.number);
-    PACK(k, e->c.sqpn);
-    k->bad |= e->c.what > FLOW_SENDER;
-    if (e->c.what != FLOW_BEGUN)
-        return;
-    PACK(k, e->c.tap);
-    PACK(k, e->c.dqpn);
-    pack_addr(k, &e->c.src);
-    pack_addr(k, &e->c.dst);
+    conn_change_pack(k, &e->c);
 }
 
 static void pack_fact(struct pack *k, struct flow_fact *f)

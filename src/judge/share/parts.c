@@ -201,21 +201,14 @@ static const char *why_not_together(struct judge *j)
 /* Nothing has happened to the flows of a part yet. */
 static bool begin_replay(struct part *p)
 {
-    struct conn_replayed *r = &p->replayed;
+    uint32_t flows = 0, numbers = 0;
 
     for (uint32_t i = 0; i < p->n_numbers; i++) {
-        r->n += p->numbers[i].c.what == FLOW_BEGUN;
-        r->n_numbers += p->numbers[i].c.what == FLOW_NUMBERED;
+        flows += p->numbers[i].c.what == FLOW_BEGUN;
+        numbers += p->numbers[i].c.what == FLOW_NUMBERED;
     }
-    r->n_numbers++; /* the first one is 1 */
-    r->flow = malloc((r->n + 1) * sizeof *r->flow);
-    r->numbered = malloc(r->n_numbers * sizeof *r->numbered);
     p->then = calloc(findings_n(p->findings) + 1, sizeof *p->then);
-    if (!r->flow || !r->numbered || !p->then)
-        return false;
-    memset(r->flow, 0xff, r->n * sizeof *r->flow); /* FLOW_NONE */
-    memset(r->numbered, 0xff, r->n_numbers * sizeof *r->numbered);
-    return true;
+    return conn_replayed_new(&p->replayed, flows, numbers) && p->then;
 }
 
 /* Read a part. */

@@ -153,8 +153,7 @@ void judge_share_free(struct judge *j)
         free(s->part[i].numbers);
         free(s->part[i].facts);
         free(s->part[i].choices);
-        free(s->part[i].replayed.flow);
-        free(s->part[i].replayed.numbered);
+        conn_replayed_free(&s->part[i].replayed);
         free(s->part[i].then);
     }
     zeros_free(s->born, s->n_born, sizeof *s->born);
