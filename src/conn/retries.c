@@ -58,6 +58,13 @@ bool retries_timed_out(const struct conn_params *c, ns_t waited, bool closed)
 #define RNR_TIMES 4                /* and no host waits for so many times the RNR timer */
 #define NEAR_CODE 16               /* an ACK timer that expires differs from its code by at most such a part */
 
+#define RNR_FOR_EVER 7 /* RNR retry count 7: no limit */
+
+bool retries_left_rnr(const struct conn_params *c, const struct req_dir *h)
+{
+    return c->have_rnr && (c->rnr_retry == RNR_FOR_EVER || h->rnr.times <= c->rnr_retry);
+}
+
 bool retries_outlast_rnr(const struct req_dir *h, ns_t now)
 {
     return h->rnr.have && now - h->rnr.ts >= RNR_TICKS + RNR_TIMES * rnr_time(aeth_value(h->rnr.syndrome));

@@ -22,6 +22,8 @@ bool retries_spent(const struct observer *w, const struct req_dir *h, const stru
  * run up to four times its nominal timeout (9.7.6.1.3), so that much must have passed; if the requester `closed` the
  * connection, the nominal timeout is enough. */
 bool retries_timed_out(const struct conn_params *c, ns_t waited, bool closed);
+/* Whether the RNR retry count is known and allows one more retry after the latest RNR NAK (h->rnr). */
+bool retries_left_rnr(const struct conn_params *c, const struct req_dir *h);
 /* Whether the requester that retransmits at `now` for the latest RNR NAK (h->rnr) comes far later than the RNR timer.
  */
 bool retries_outlast_rnr(const struct req_dir *h, ns_t now);

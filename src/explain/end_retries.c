@@ -12,7 +12,6 @@
 #define SILENT_AFTER  (500 * NS_PER_MS) /* a request that solicits a response has one long before */
 #define USUAL_TIMEOUT 18                /* ACK timeout code assumed where none was captured: a long one */
 #define RNR_OVERDUE   (100 * NS_PER_MS)
-#define RNR_FOR_EVER  7 /* RNR retry count 7: no limit */
 
 /* A packet was sent as often as the retry count allows; `open`: the ACK timer of the last try has not expired yet. */
 static void suppose_used_up(struct explainer *x, struct incident *st, const struct req_dir *h, const struct sent *s,
@@ -216,8 +215,7 @@ void end_rnr(struct explainer *x, uint32_t flow, struct flow_notes *t, struct re
     const struct flow *f = conn_flow_at(observer_conns(x->observer), flow);
     const struct conn_params *c = &f->params;
     struct incident *st = incident_at(x, t->hypotheses.rnr);
-    bool closed = st && t->closing.closed_ts > h->rnr.ts,
-         left = c->have_rnr && (c->rnr_retry == RNR_FOR_EVER || h->rnr.times <= c->rnr_retry);
+    bool closed = st && t->closing.closed_ts > h->rnr.ts, left = retries_left_rnr(c, h);
     ns_t waited = (closed ? t->closing.closed_ts : explain_end_of(x, f->tap)) - h->rnr.ts;
 
     if (!st || !awaits_rnr_retry(h))

@@ -85,6 +85,33 @@ Test(timeline, an_rnr_wait_runs_from_the_nak_to_the_retransmission)
     cr_expect_eq(only_episode()->count, 1);
 }
 
+/* An RNR NAK (timer code 12: 640 us) is the last packet of its direction; the peer still sends, `later`. */
+static void last_is_an_rnr_nak(ns_t later)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 5 * US, mk_ack(100, 0x2c, 0));
+    talk(&t, 1, later, mk(OP_SEND_ONLY, 500, 10));
+}
+
+Test(timeline, an_rnr_wait_at_the_end_of_the_capture_lasts_until_then)
+{
+    last_is_an_rnr_nak(400 * US);
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_RNR], 400 * US);
+    cr_expect_eq(r->states[TIME_RESPONSE], 5 * US);
+    cr_expect_eq(r->states[TIME_NOT_KNOWN], 0);
+}
+
+Test(timeline, an_rnr_wait_without_a_retransmission_lasts_as_long_as_the_rnr_timer)
+{
+    last_is_an_rnr_nak(5 * NS_PER_MS);
+    const struct timeline_row *r = account();
+    cr_expect_eq(r->states[TIME_RNR], 640 * US);
+    cr_expect_eq(r->states[TIME_NOT_KNOWN], 5 * NS_PER_MS - 640 * US);
+    cr_expect_eq(r->states[TIME_PEER_DEAD], 0);
+}
+
 Test(timeline, an_rnr_wait_that_ends_before_it_begins_is_none)
 {
     start();
