@@ -25,8 +25,8 @@
  *   ack_timeout         from the latest packet of the direction, request or response, to the retransmission on ACK
  *                       timeout; or, if none followed, to the error completion or the end of the capture; likewise to
  *                       a packet of the message that is new to the tap, if its first copy was lost before
- *   rnr                 from an RNR NAK to the retransmission; or, if none followed although a retry was left, until
- *                       the RNR timer expires or the capture ends
+ *   rnr                 from an RNR NAK to the retransmission; or to the end of the capture, if that comes before
+ *                       the RNR timer expires, and a retry was left
  *   paused              pause frames stop the requester's or the responder's port, and nothing of the direction passes
  *                       for 2 us or longer
  *   peer_dead           at least two tries were in vain, and the peer's host sends nothing until the end of the

@@ -169,25 +169,19 @@ static void finish_without_retry(struct timeline *t, struct direction *d, struct
     timeline_bill(t, d, end, TIME_GIVEN_UP, ep);
 }
 
-/* True if the latest response is an RNR NAK that its requester obeys: it did not drop it, and a retry is left. */
-static bool waits_for_rnr(const struct direction *d, const struct req_dir *h, const struct conn_params *c)
+/* True if the latest response is an RNR NAK that its requester obeys, with a retry left, and the RNR timer still runs
+ * at `last`. If it has expired and nothing was sent again, the requester may have been dead when the NAK came. */
+static bool waits_for_rnr(const struct direction *d, const struct req_dir *h, const struct conn_params *c, ns_t last)
 {
     return retries_left_rnr(c, h) && d->rnr.open && d->rnr.ep != NO_EPISODE && !d->rnr.dropped &&
-           d->last_rsp <= d->rnr.ts && h->rnr.have;
+           d->last_rsp <= d->rnr.ts && h->rnr.have && last - d->rnr.ts <= rnr_time(aeth_value(h->rnr.syndrome));
 }
 
-/* No request follows the RNR NAK: the requester waits until the RNR timer expires, or the capture ends at `last`. Why
- * it sends nothing after that, no tap can tell. */
-static void finish_rnr(struct timeline *t, struct direction *d, const struct req_dir *h, ns_t last)
+/* No request follows the RNR NAK before the capture ends at `last`. */
+static void finish_rnr(struct timeline *t, struct direction *d, ns_t last)
 {
-    ns_t expiry = d->rnr.ts + rnr_time(aeth_value(h->rnr.syndrome));
-    ns_t until = expiry < last ? expiry : last;
-
-    timeline_claim(t, d, d->rnr.ts, d->spans.at < until ? d->spans.at : until, BEFORE_RNR, TIME_RNR, d->rnr.ep);
-    if (d->spans.at < until)
-        timeline_bill(t, d, until, TIME_RNR, d->rnr.ep);
-    if (d->spans.at < last)
-        spans_add(&d->spans, last, TIME_NOT_KNOWN, NO_EPISODE);
+    timeline_claim(t, d, d->rnr.ts, d->spans.at, BEFORE_RNR, TIME_RNR, d->rnr.ep);
+    timeline_bill(t, d, last, TIME_RNR, d->rnr.ep);
 }
 
 /* Requests are outstanding at the end, and neither a retransmission nor a response follows. `closed`: time of the first
@@ -208,8 +202,8 @@ static void finish_outstanding(struct timeline *t, struct direction *d, struct r
         finish_spent(t, d, h->flow, end);
     else if (d->tail && d->row != NO_EPISODE)
         finish_tries(t, d, h, end);
-    else if (waits_for_rnr(d, h, &f->params))
-        finish_rnr(t, d, h, last);
+    else if (waits_for_rnr(d, h, &f->params, last))
+        finish_rnr(t, d, last);
     else if (retries_timed_out(&f->params, left, shut))
         finish_without_retry(t, d, h, end, last, ack_timeout(f->params.timeout));
     else if (ran_out)
