@@ -32,16 +32,35 @@ static struct counted *entry(struct sums *s, const struct token *names)
     return &s->of[s->n++];
 }
 
+/* A row of what the counters of a device counted in a test. */
+struct row {
+    const char *p;
+    size_t n;
+    struct token names;
+};
+
+/* The next row at *at, which moves past it. False: there is none. */
+static bool next_row(const char **at, const struct buf *b, struct row *r)
+{
+    const char *close = b->len ? memchr(*at, '}', (size_t)(b->p + b->len - *at)) : NULL;
+
+    if (!close)
+        return false;
+    r->p = *at;
+    r->n = (size_t)(close - *at);
+    r->names = conform_member(r->p, r->n, "\"counters\":\"");
+    *at = close + 1;
+    return true;
+}
+
 static void add_rows(struct sums *s, const struct buf *b)
 {
-    for (const char *rows = b->p, *end = b->p + b->len, *close; rows < end; rows = close + 1) {
-        close = memchr(rows, '}', (size_t)(end - rows));
-        if (!close)
-            return;
-        size_t n = (size_t)(close - rows);
-        struct token names = conform_member(rows, n, "\"counters\":\""),
-                     verdict = conform_member(rows, n, "\"verdict\":\"");
-        struct counted *c = entry(s, &names);
+    const char *at = b->p;
+    struct row r;
+
+    while (next_row(&at, b, &r)) {
+        struct token verdict = conform_member(r.p, r.n, "\"verdict\":\"");
+        struct counted *c = entry(s, &r.names);
         for (unsigned i = 0; c && i < ARRAY_LEN(verdicts); i++)
             c->tests[i] += token_is(&verdict, verdicts[i]);
     }
@@ -89,9 +108,9 @@ void conform_print_counters_json(const struct conform_score *score, struct buf *
     buf_char(b, ']');
 }
 
-/* --- Which counters show guesses: in tests that guess a PSN or an R_Key, what counts more than that packets came. ---
- */
+/* --- Which counters show guesses -------------------------------------------------------------- */
 
+/* Tests that guess a PSN or an R_Key. */
 static const char *const guessing[] = {"sec/psn-sweep", "sec/guesses", "sec/keys", "sec/keys-full"};
 
 static bool guesses(const struct conform_outcome *o)
@@ -127,16 +146,14 @@ static bool counts_all(const struct token *names)
 static void each_shown(const struct buf *rows, void (*each)(struct buf *, const struct token *, uint64_t),
                        struct buf *b)
 {
-    for (const char *row = rows->p, *end = rows->p + rows->len, *close; row < end; row = close + 1) {
-        close = memchr(row, '}', (size_t)(end - row));
-        if (!close)
-            return;
-        size_t n = (size_t)(close - row);
-        struct token names = conform_member(row, n, "\"counters\":\""),
-                     counted = conform_member(row, n, "\"counted\":");
+    const char *at = rows->p;
+    struct row r;
+
+    while (next_row(&at, rows, &r)) {
+        struct token counted = conform_member(r.p, r.n, "\"counted\":");
         uint64_t value = counted.len ? strtoull(counted.p, NULL, 10) : 0;
-        if (value && names.len && !counts_all(&names))
-            each(b, &names, value);
+        if (value && r.names.len && !counts_all(&r.names))
+            each(b, &r.names, value);
     }
 }
 
