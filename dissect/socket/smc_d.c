@@ -93,39 +93,30 @@ static bool has_contact(const uint8_t *p, uint32_t len)
 {
     return len >= END_V2_LEN + CONTACT_LEN && p[7] >> 4 >= 2 && p[7] & 8;
 }
-/* The same layout; tshark has other names for the two. */
-#define END_FIELDS(contact, kind, gid, token, index, size, link, chid, eid, os, release, host)                         \
-    FIELD_ROW(NULL, 60, 1, FT_BOOL, BASE_NONE, NULL, 0, contact, "First Contact", "The link group is new."),           \
-        FIELD_ROW(NULL, 62, 2, FT_UINT8, BASE_DEC, NULL, 0, kind, "SMC Type", "0 SMC-R, 1 SMC-D."),                    \
-        LONG(8, gid, "Sender ISM GID", "GID of the sender's device."),                                                 \
-        LONG(16, token, "DMB Token", "Token of its memory."),                                                          \
-        BYTE(24, index, "DMBE Connection Index", "Element of the memory."),                                            \
-        FIELD_ROW(NULL, 200, 4, FT_UINT8, BASE_DEC, NULL, 0, size, "DMBE Buffers Size (Compressed Notation)",          \
-                  "0: 16 KiB, 1: 32 KiB, and so on."),                                                                 \
-        NUMBER(NULL, 28, 4, FT_UINT32, BASE_HEX, link, "Link ID", "Names the link group."),                            \
-        NUMBER(is_v2, 32, 2, FT_UINT16, BASE_HEX, chid, "ISMv2 CHID", "Channel of the device."),                       \
-        FIELD_AT(is_v2, 34, 32, FT_STRING, eid, "Negotiated EID", "Enterprise identifier of both."),                   \
-        FIELD_ROW(has_contact, 600, 4, FT_UINT8, BASE_DEC, &smc_system_desc, 0, os, "OS Type", "Operating system."),   \
-        FIELD_ROW(has_contact, 604, 4, FT_UINT8, BASE_DEC, NULL, 0, release, "SMC Version Release Number",             \
-                  "Release."),                                                                                         \
-        FIELD_AT(has_contact, 78, 32, FT_STRING, host, "Peer Host Name", "Name of the sender.")
+/* The same layout; tshark names them apart. `who`: "server" or "client", which sends it. */
+#define END_FIELDS(prefix, who)                                                                                        \
+    NUMBER(NULL, 7, 1, FT_UINT8, BASE_HEX, prefix ".flags", "Flags", "Version, first contact, type."),                 \
+        FIELD_ROW(NULL, 60, 1, FT_BOOL, BASE_NONE, NULL, 0, prefix ".first.contact", "First Contact",                  \
+                  "The link group is new."),                                                                           \
+        FIELD_ROW(NULL, 62, 2, FT_UINT8, BASE_DEC, NULL, 0, prefix ".smc.type", "SMC Type", "0 SMC-R, 1 SMC-D."),      \
+        LONG(8, prefix ".sender." who ".ism.gid", "Sender ISM GID", "GID of the sender's device."),                    \
+        LONG(16, prefix ".dmb.token", "DMB Token", "Token of its memory."),                                            \
+        BYTE(24, prefix ".dmbe.conn.index", "DMBE Connection Index", "Element of the memory."),                        \
+        FIELD_ROW(NULL, 200, 4, FT_UINT8, BASE_DEC, NULL, 0, prefix ".dmbe.buffer.size",                               \
+                  "DMBE Buffers Size (Compressed Notation)", "0: 16 KiB, 1: 32 KiB, and so on."),                      \
+        NUMBER(NULL, 28, 4, FT_UINT32, BASE_HEX, prefix "." who ".linkid", "Link ID", "Names the link group."),        \
+        NUMBER(is_v2, 32, 2, FT_UINT16, BASE_HEX, prefix ".smc.chid", "ISMv2 CHID", "Channel of the device."),         \
+        FIELD_AT(is_v2, 34, 32, FT_STRING, prefix ".eid", "Negotiated EID", "Enterprise identifier of both."),         \
+        FIELD_ROW(has_contact, 600, 4, FT_UINT8, BASE_DEC, &smc_system_desc, 0, prefix ".os.type", "OS Type",          \
+                  "Operating system."),                                                                                \
+        FIELD_ROW(has_contact, 604, 4, FT_UINT8, BASE_DEC, NULL, 0, prefix ".smc.version.relnum",                      \
+                  "SMC Version Release Number", "Release."),                                                           \
+        FIELD_AT(has_contact, 78, 32, FT_STRING, prefix ".peer.host.name", "Peer Host Name", "Name of the sender.")
 
-static const struct field smc_accept_d_fields[] = {
-    NUMBER(NULL, 7, 1, FT_UINT8, BASE_HEX, "smc.accept.flags", "Flags", "Version, first contact, type."),
-    END_FIELDS("smc.accept.first.contact", "smc.accept.smc.type", "smc.accept.sender.server.ism.gid",
-               "smc.accept.dmb.token", "smc.accept.dmbe.conn.index", "smc.accept.dmbe.buffer.size",
-               "smc.accept.server.linkid", "smc.accept.smc.chid", "smc.accept.eid", "smc.accept.os.type",
-               "smc.accept.smc.version.relnum", "smc.accept.peer.host.name"),
-};
+static const struct field smc_accept_d_fields[] = {END_FIELDS("smc.accept", "server")};
 UPPER_HDR(smc_accept_d, "rdma.smc.accept_d", "SMC-D Accept", "smc", "SMC-R", END_LEN);
 
-static const struct field smc_confirm_d_fields[] = {
-    NUMBER(NULL, 7, 1, FT_UINT8, BASE_HEX, "smc.confirm.flags", "Flags", "Version, first contact, type."),
-    END_FIELDS("smc.confirm.first.contact", "smc.confirm.smc.type", "smc.confirm.sender.client.ism.gid",
-               "smc.confirm.dmb.token", "smc.confirm.dmbe.conn.index", "smc.confirm.dmbe.buffer.size",
-               "smc.confirm.client.linkid", "smc.confirm.smc.chid", "smc.confirm.eid", "smc.confirm.os.type",
-               "smc.confirm.smc.version.relnum", "smc.confirm.peer.host.name"),
-};
+static const struct field smc_confirm_d_fields[] = {END_FIELDS("smc.confirm", "client")};
 UPPER_HDR(smc_confirm_d, "rdma.smc.confirm_d", "SMC-D Confirm", "smc", "SMC-R", END_LEN);
 
 void smc_end_d_layers(struct pkt *p, const struct ulp_body *m, bool accept)
