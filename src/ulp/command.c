@@ -82,6 +82,18 @@ void memory_give(struct ulp_conn *c, uint64_t n)
     room_give(observer_room(c->ulp->observer), n);
 }
 
+void *memory_new(struct ulp_conn *c, uint64_t n)
+{
+    void *p;
+
+    if (!memory_take(c, n))
+        return NULL;
+    p = calloc(1, n);
+    if (!p)
+        memory_give(c, n);
+    return p;
+}
+
 static void segment_forget(struct ulp_conn *c, struct segment *s)
 {
     struct segment **at = &c->rkeys[bucket_of(s->rkey)];
@@ -140,13 +152,9 @@ bool ulp_offer_of(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_side own
     struct segment *s, **bucket = &c->rkeys[bucket_of(rkey)];
 
     cmd->requested[dir] += len;
-    if (!grow_segments(c, d) || !memory_take(c, sizeof *s))
+    s = grow_segments(c, d) ? memory_new(c, sizeof *s) : NULL;
+    if (!s)
         return false;
-    s = calloc(1, sizeof *s);
-    if (!s) {
-        memory_give(c, sizeof *s);
-        return false;
-    }
     *s = (struct segment){.command = d,
                           .next = *bucket,
                           .va = va,
@@ -173,13 +181,11 @@ void ulp_keep(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_dir dir, uin
     struct command *d = whole(cmd);
 
     len = min_u32(len, ULP_DATA_MAX);
-    if (d->kept || !len || !memory_take(c, len))
+    if (d->kept || !len)
         return;
-    d->kept = calloc(1, len);
-    if (!d->kept) {
-        memory_give(c, len);
+    d->kept = memory_new(c, len);
+    if (!d->kept)
         return;
-    }
     d->keep = len;
     d->keep_dir = (uint8_t)dir;
 }

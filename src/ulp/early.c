@@ -86,13 +86,9 @@ void early_data_keep(struct ulp_conn *c, const struct early_data *d)
             at = &(*at)->next;
         data_forget(c, at);
     }
-    if (!memory_take(c, n))
+    kept = memory_new(c, n);
+    if (!kept)
         return;
-    kept = malloc(n);
-    if (!kept) {
-        memory_give(c, n);
-        return;
-    }
     *kept = *d;
     if (d->m.cap)
         memcpy(kept->bytes, d->m.b, d->m.cap);
@@ -146,13 +142,9 @@ static void keep(struct ulp_conn *c, const struct ulp_message *m, struct command
         return;
     if (c->n_early == EARLY_MAX)
         give_up(c, 0);
-    if (!memory_take(c, n))
+    e = memory_new(c, n);
+    if (!e)
         return;
-    e = malloc(n);
-    if (!e) {
-        memory_give(c, n);
-        return;
-    }
     e->m = *m;
     e->m.show = NULL;
     e->m.body = (struct ulp_body){e->bytes, m->body.len, LAYER_MESSAGE};

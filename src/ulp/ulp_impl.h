@@ -205,6 +205,8 @@ void room_free(struct ulp *u, void *p, size_t n);
 bool memory_take(struct ulp_conn *c, uint64_t n);
 /* They are free again. */
 void memory_give(struct ulp_conn *c, uint64_t n);
+/* `n` zeroed bytes, taken so; NULL: there is none. Who frees them also calls memory_give(). */
+void *memory_new(struct ulp_conn *c, uint64_t n);
 struct command *command_of(const struct ulp_conn *c, struct command_ref r);
 struct command_ref command_ref(const struct ulp_command *c);
 /* Whether [va, va + len) under this key lies in it. */
