@@ -98,6 +98,12 @@ static uint64_t take(struct reader *r)
     MEMBER(NOTE_ULP_HOLE, ulp_missing, uint64_t)                                                                       \
     MEMBER(NOTE_ULP_DONE, ulp_latency, ns_t)
 
+#define NUMBER_MAX             10 /* bytes of a number, at most; 5 if it has 32 bits */
+#define ONE(bit, member, type) +1
+_Static_assert(sizeof(ns_t) + NUMBER_MAX * (20 + (0 NOTE_MEMBERS(ONE))) + KEEP_LAYERS * (NUMBER_MAX + 2 * 5) <= ROW_MAX,
+               "a row with all its notes and layers, and 20 other numbers");
+#undef ONE
+
 static char *note_put(char *q, const struct pkt_note *n)
 {
 #define PUT(bit, member, type)                                                                                         \
