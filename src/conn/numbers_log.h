@@ -45,7 +45,7 @@ void numbers_note(struct numbers_log *l, struct conn_table *t);
 /* As bytes; the log is empty when they are read. */
 void numbers_pack(struct pack *k, struct numbers_log *l);
 /* Let what `n` logs tell happen to the connections of `t`, which has none yet; it may be done again, to other ones.
- * False: they contradict each other, or or without memory. `w`, which is zero, has to outlive the calls of
+ * False: they contradict each other, or without memory. `w`, which is zero, has to outlive the calls of
  * numbers_of(). */
 bool numbers_replay(struct numbers_log *logs, uint32_t n, struct conn_table *t, struct numbers_now *w);
 void numbers_now_free(struct numbers_now *w);
