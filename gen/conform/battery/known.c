@@ -98,7 +98,12 @@ static const struct known_row *find(const struct known_profile *p, struct confor
     return NULL;
 }
 
-/* Whether every rule that the judge names, "NAK-02 in frame 7, ...", is known; say why, once for each row. */
+static bool says_same(const struct known_row *a, const struct known_row *b)
+{
+    return a->why.len == b->why.len && memcmp(a->why.p, b->why.p, a->why.len) == 0;
+}
+
+/* Whether every rule that the judge names, "NAK-02 in frame 7, ...", is known; say why, each reason once. */
 static bool judge_is_known(const struct known_profile *p, struct conform_outcome *o)
 {
     const struct known_row *said[CONFORM_RULES], *row;
@@ -110,7 +115,7 @@ static bool judge_is_known(const struct known_profile *p, struct conform_outcome
         row = rule_find(id) == RULE_NONE ? NULL : find(p, o, rule_find(id));
         if (!row)
             return false;
-        for (i = 0; i < n && said[i] != row; i++)
+        for (i = 0; i < n && !says_same(said[i], row); i++)
             continue;
         if (i < n || n == CONFORM_RULES)
             continue;
