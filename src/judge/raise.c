@@ -306,6 +306,21 @@ static void speaks_against_pairing(struct jflow *f)
     f->misfit = true;
 }
 
+/* Looks anew at which end the tap is: what a failure by a response needs if its check took the tap for one at the
+ * responder, and that has just turned out not to be known. */
+static unsigned needs_of_side(struct judge *j, const struct found *f, const struct pkt *p)
+{
+    bool was_at_responder;
+
+    if (f->flow == FLOW_NONE)
+        return 0;
+    was_at_responder = judge_tap_at_responder(j, f->flow, p);
+    j->flows[f->flow].two_way_next = 0;
+    if (!was_at_responder || !((rule_table[f->rule].needs | f->needs) & N_RSP))
+        return 0;
+    return judge_tap_at_responder(j, f->flow, p) ? 0 : N_TAP_RSP;
+}
+
 static void add_finding(struct judge *j, const struct pkt *p, struct found f)
 {
     struct verdict v = verdict_fail(f.rule, NULL, 0, 0);
@@ -318,8 +333,7 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
 
     if (!judge_wants(j, f.rule))
         return;
-    if (f.flow != FLOW_NONE)
-        j->flows[f.flow].two_way_next = 0;
+    f.needs |= needs_of_side(j, &f, p);
     have = (judge_have(j, f.flow, p) | f.has) & ~f.lacks;
     if (unreadable_near(j, p, &f))
         have &= ~(unsigned)N_COMPLETE;

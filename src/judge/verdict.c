@@ -442,10 +442,22 @@ static bool was_kept(const struct judge *j, const struct judged *a, const struct
     return is_not_for_profile(j, (enum rule)v->rule) || (j->o.profile == PROFILE_NV && answers_kept);
 }
 
+/* What the response breaks. If the tap counts as one at the responder, it is looked at anew whether it is one. */
+static unsigned check_response(struct judge *j, const struct judged *a, struct verdict *v)
+{
+    bool at = at_responder(j, a);
+    unsigned n = shadow_check_response(a->f->shadow, a->p, at, v);
+
+    if (LIKELY(!n || !at))
+        return n;
+    a->f->two_way_next = 0;
+    return at_responder(j, a) ? n : shadow_check_response(a->f->shadow, a->p, false, v);
+}
+
 void judge_response_verdicts(struct judge *j, const struct judged *a)
 {
     struct verdict v[SHADOW_FOUND];
-    unsigned n = shadow_check_response(a->f->shadow, a->p, at_responder(j, a), v), has, lacks;
+    unsigned n = check_response(j, a, v), has, lacks;
 
     for (unsigned i = 0; i < n; i++) {
         bool repeats = i && v[i].rule == v[i - 1].rule;
