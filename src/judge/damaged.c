@@ -197,19 +197,17 @@ static unsigned icrc_needs(const struct judge *j, const struct icrc_source *s)
     return icrc_source_all_wrong(s) && icrc_captured(j, s) == CAPTURED_NOTHING ? N_RSP : 0;
 }
 
-/* The time of a frame of the first file with a wrong ICRC; 0: it is not kept. */
-static ns_t bad_icrc_ts(const struct judge *j, uint32_t frame)
+/* True if the first wrong ICRC of `a` stands in an earlier file than that of `b`, or in an earlier frame of its file.
+ */
+static bool is_wrong_earlier(const struct icrc_source *a, const struct icrc_source *b)
 {
-    for (uint32_t i = 0; i < j->n_bad_icrc; i++)
-        if (j->bad_icrc[i].frame == frame && j->bad_icrc[i].tap >> 16 == 0)
-            return j->bad_icrc[i].ts;
-    return 0;
+    return a->tap >> 16 != b->tap >> 16 ? a->tap >> 16 < b->tap >> 16 : a->first < b->first;
 }
 
 void judge_icrc_end(struct judge *j)
 {
     uint64_t packets = 0, senders = 0;
-    uint32_t first = UINT32_MAX;
+    const struct icrc_source *first = NULL;
 
     for (uint32_t i = 0; i < j->n_bad_icrc; i++) {
         const struct bad_icrc *b = &j->bad_icrc[i];
@@ -226,20 +224,23 @@ void judge_icrc_end(struct judge *j)
             continue;
         packets += s->bad;
         senders++;
-        first = min_u32(first, s->first);
+        if (!first || is_wrong_earlier(s, first))
+            first = s;
     }
     findings_unjudged(j->findings, UNJUDGED_ICRC, packets);
-    if (senders)
-        judge_share_not(j, "no ICRC of some senders is right");
     j->file = 0;
-    j->at_ts = bad_icrc_ts(j, first);
-    if (senders)
-        judge_note_as(j, RULE_CAP_01, FLOW_NONE, first, "{seen} has a right ICRC",
-                      say(j, "none of %s from %llu address%s", count_str(packets, "packet"),
-                          (unsigned long long)senders, senders == 1 ? "" : "es"),
-                      "They were captured before the adapter inserted the ICRC, or their addresses were rewritten. "
-                      "Nothing in them was judged: --no-icrc judges the rest of them.");
+    if (!first)
+        return;
+    judge_share_not(j, "no ICRC of some senders is right");
+    j->file = (uint16_t)(first->tap >> 16);
+    j->at_ts = first->first_ts;
+    judge_note_as(j, RULE_CAP_01, FLOW_NONE, first->first, "{seen} has a right ICRC",
+                  say(j, "none of %s from %llu address%s", count_str(packets, "packet"), (unsigned long long)senders,
+                      senders == 1 ? "" : "es"),
+                  "They were captured before the adapter inserted the ICRC, or their addresses were rewritten. "
+                  "Nothing in them was judged: --no-icrc judges the rest of them.");
     j->at_ts = 0;
+    j->file = 0;
 }
 
 /* --- Frames shorter than their packets -------------------------------------------------------- */

@@ -36,8 +36,10 @@ struct icrc_source *icrc_sources_count(struct icrc_sources *t, const struct pkt 
     if (!s || p->icrc == CRC_GOOD)
         return s;
     s->other |= p->icrc_got != 0;
-    if (s->bad++ == 0)
+    if (s->bad++ == 0) {
         s->first = frame_u32(p);
+        s->first_ts = p->frame->has_ts ? p->frame->ts : 0;
+    }
     to = p->op->flags & OPF_RESPONSE ? source_of(t, tap, &dst) : NULL;
     if (to)
         to->answered = true;

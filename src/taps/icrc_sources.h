@@ -13,6 +13,7 @@ struct icrc_source {
     struct conn_addr addr;
     uint32_t tap;
     uint32_t first;         /* frame of its first packet with a wrong ICRC; 0: none */
+    ns_t first_ts;          /* time of that frame; 0: it has none */
     uint64_t bad;           /* its packets with a wrong ICRC */
     bool used, good, other; /* the place is used; a packet had a right ICRC; one had a wrong ICRC other than 0 */
     bool answered;          /* responses to it were captured, with wrong ICRCs */
