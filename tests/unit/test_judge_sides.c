@@ -12,15 +12,15 @@ static void learn_back(struct judge *j)
     conn_learn(judge_conns(j), &k);
 }
 
-/* Judge a line marked CE. */
-static void judge_marked(struct judge *j, const struct line *l, uint64_t number)
+/* Judge a line, seen at an interface with these bits of ECN. */
+static void judge_ecn(struct judge *j, const struct line *l, uint64_t number, uint16_t iface, uint8_t ecn)
 {
     uint8_t buf[256], *ip = buf + 14;
     uint32_t len = line_frame(l, buf), sum = 0;
     struct frame f;
     struct pkt p;
 
-    ip[1] |= 3;
+    ip[1] = (uint8_t)((ip[1] & ~3) | ecn);
     store_be16(ip + 10, 0);
     for (unsigned i = 0; i < 20; i += 2)
         sum += load_be16(ip + i);
@@ -28,8 +28,13 @@ static void judge_marked(struct judge *j, const struct line *l, uint64_t number)
     store_be16(ip + 10, (uint16_t) ~((sum & 0xffff) + (sum >> 16)));
     decode_line(&p, &f, l, buf, len, number, true);
     cr_assert_eq(p.icrc, CRC_GOOD);
+    f.iface = iface;
     judge_packet(j, &p);
 }
+
+#define NOT_ECT 0
+#define ECT     2
+#define CE      3
 
 /* What became of `rule`; end and free the judge. */
 static enum result result_of(struct judge *j, enum rule rule)
@@ -68,7 +73,7 @@ static enum result of_mark(bool back)
     static const struct line first = SEND(0, 10, 1);
     struct judge *j = judge_at(TAP_REQUESTER);
 
-    judge_marked(j, &first, 1);
+    judge_ecn(j, &first, 1, 0, CE);
     if (back)
         open_back(j, US, 2);
     return result_of(j, RULE_FMT_12);
@@ -149,4 +154,24 @@ Test(judge_sides, a_host_whose_neighbour_has_paused_it_is_silent)
 Test(judge_sides, a_packet_of_a_paused_neighbour_is_inconclusive_once_both_hosts_open_connections)
 {
     cr_expect_eq(of_paused(TAP_REQUESTER, true, 15 * US), V_INCONCLUSIVE);
+}
+
+/* Request 10 is not ECN-capable at interface 0, nor is what follows it: request 10 `again`, or request 11 with bits
+ * `next`. What becomes of it if it is marked at interface 1. */
+static enum result of_mark_between(bool again, uint8_t next)
+{
+    static const struct line first = SEND(0, 10, 1), resent = SEND(US, 10, 2), second = SEND(US, 11, 3);
+    struct judge *j = judge_at(TAP_UNKNOWN);
+
+    judge_ecn(j, &first, 1, 0, NOT_ECT);
+    judge_ecn(j, again ? &resent : &second, 2, 0, next);
+    judge_ecn(j, &first, 3, 1, CE);
+    return result_of(j, RULE_CC_11);
+}
+
+Test(judge_sides, a_mark_is_wrong_on_what_surely_is_the_same_packet_and_not_capable_at_another_tap)
+{
+    cr_expect_eq(of_mark_between(false, NOT_ECT), V_FAIL);
+    cr_expect_eq(of_mark_between(true, NOT_ECT), V_PASS, "which of the two was marked is not known");
+    cr_expect_eq(of_mark_between(false, ECT), V_PASS, "whether the sender is capable is not known");
 }

@@ -109,6 +109,22 @@ Test(timeline, a_wait_for_a_credit_is_none_if_the_requester_turns_out_to_keep_no
     cr_expect_eq(only_episode()->bill, 0);
 }
 
+/* The same, but each WRITE comes as soon behind the request before it as behind the response: it was not held back. */
+Test(timeline, a_request_right_behind_another_one_shows_no_limit_of_messages_under_way)
+{
+    start();
+    talk(&t, 0, 0, mk_reth(OP_WRITE_ONLY, 100, 10, 0, 1, 10));
+    talk(&t, 0, 0, mk_reth(OP_WRITE_ONLY, 101, 10, 0, 1, 10));
+    talk(&t, 1, 10 * US, mk_ack(100, 0x01, 1));
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 102, 10));
+    for (unsigned i = 1; i < 4; i++) {
+        talk(&t, 1, 0, mk_ack(100 + i, 0x01 + i, i + 1));
+        talk(&t, 0, 0, mk_reth(OP_WRITE_ONLY, 102 + i, 10, 0, 1, 10));
+    }
+    cr_expect_eq(account()->states[TIME_CREDIT], 10 * US);
+    cr_expect_eq(only_episode()->bill, 10 * US);
+}
+
 /* Messages 300 us apart use up the credits; nothing but credits comes 3 ms later, and the next message `after` them. */
 static void credits_alone(ns_t after)
 {
