@@ -52,6 +52,8 @@ static const char *lack_str(unsigned need, enum rule rule, bool complete)
         return "which end opened the connection is not known, or either opens some, and so at which end the tap is";
     case N_ORDER:
         return "packets may be copies, or may have crossed others between the tap and that end";
+    case N_PACE:
+        return "congestion control may have held the packet back";
     default:
         return "";
     }

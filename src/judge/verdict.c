@@ -244,6 +244,24 @@ static bool is_under_way(const struct judge *j, const struct judged *a, const st
     return n->have && ts >= n->ts && ts - n->ts <= NAK_TAKES_EFFECT + judge_slack(j, a->p);
 }
 
+/* A queue pair that congestion control slows down sends a byte in this time at least. DCQCN goes down to 1 Mbit/s
+ * (rp_min_rate), 8 us a byte; a window of a part of a packet, as Swift has it, is slower still. */
+#define SLOWEST_BYTE  (32 * NS_PER_US)
+#define HEADERS_BYTES 128 /* of a frame, at most, besides the path MTU */
+
+/* True if the queue pair that sends the request has sent so lately that it may have waited for its turn by the rate of
+ * its congestion control, which its responses share. */
+static bool may_be_paced(const struct judge *j, const struct judged *a)
+{
+    uint32_t peer = j->flow[a->flow].peer;
+    const struct req_dir *asked = peer == FLOW_NONE ? NULL : j->flows[peer].dir;
+    ns_t last = a->h->last_ts;
+
+    if (asked && asked->rsp_packets && asked->rsp_ts > last)
+        last = asked->rsp_ts;
+    return a->p->frame->ts - last <= (a->f->shadow->req.r.p.pmtu + HEADERS_BYTES) * SLOWEST_BYTE;
+}
+
 /* True if a timeout and the NAK that a retransmission seems to ignore may have crossed between tap and requester. */
 static bool may_have_crossed(const struct judge *j, const struct judged *a, enum rule rule)
 {
@@ -294,6 +312,7 @@ void judge_request_verdicts(struct judge *j, const struct judged *a)
             continue;
         needs_of_request(j, a, &v[i], &has, &lacks);
         v[i].needs |= a->h->pmtu_from_response ? N_RSP : 0; /* that response must be of this connection */
+        v[i].needs |= v[i].rule == RULE_RTX_03 && may_be_paced(j, a) ? N_PACE : 0;
         report(j, a, &v[i], has, lacks);
     }
 }

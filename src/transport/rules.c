@@ -84,6 +84,8 @@ const char *need_str(unsigned need)
         return "which end opened the connection";
     case N_ORDER:
         return "packets once each, in the order of that end";
+    case N_PACE:
+        return "certainty that no congestion control held it back";
     default:
         return "";
     }

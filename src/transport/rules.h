@@ -22,6 +22,7 @@ enum {
     N_SAME = 1u << 10,   /* all packets certainly belong to one connection of the queue pairs */
     N_OPENER = 1u << 11, /* which end opened the connection is known, and so at which end the tap is */
     N_ORDER = 1u << 12,  /* the tap had packets once, and in the order in which the end beside it had them */
+    N_PACE = 1u << 13,   /* congestion control does not hold the packet back */
 };
 
 /* Packets that a rule applies to; masks of these bits. A rule is checked once one of its packets was seen, and passes
