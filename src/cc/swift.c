@@ -3,7 +3,7 @@
  * calls them guesses. */
 #include "src/cc/cc_impl.h"
 
-enum { P_BASE, P_HOP, P_HOPS, P_AI, P_BETA, P_MDF, P_RANGE, P_FS_MIN, P_FS_MAX, P_LEAST };
+enum { P_BASE, P_HOP, P_HOPS, P_AI, P_BETA, P_MDF, P_RANGE, P_FS_MIN, P_FS_MAX, P_LEAST, P_MIN };
 
 static const char htsim[] = "csg-htsim, swift.cpp";
 
@@ -20,6 +20,7 @@ static const struct cc_param params[] = {
     [P_FS_MAX] = {"fs_max", CC_COUNT, "100", "0", "10000", "packets",
                   "window from which nothing is added; 0: no scaling", htsim},
     [P_LEAST] = {"least", CC_SHARE, "0.001", "0.0001", "1", NULL, "the window, in packets, is never less", "ours"},
+    [P_MIN] = {"min", CC_RATE, "1M", "1K", "100G", NULL, "the rate is never less", "ours"},
     {0}};
 
 #define HOPS_PER_BASE 655 /* of 100 */
@@ -55,7 +56,7 @@ static void publish(struct cc *c, const struct swift *s)
     if (s->window >= CC_ONE || !s->rtt)
         c->rate = c->line;
     else
-        cc_set_rate(c, cc_mul_div(bytes, 8 * (uint64_t)NS_PER_S, (uint64_t)s->rtt), 1);
+        cc_set_rate(c, cc_mul_div(bytes, 8 * (uint64_t)NS_PER_S, (uint64_t)s->rtt), c->config->v[P_MIN]);
 }
 
 static void start(struct cc *c, ns_t now)

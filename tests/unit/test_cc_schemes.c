@@ -178,6 +178,9 @@ Test(cc_swift, one_decrease_in_a_round_trip_of_half_at_most)
         ack(&c, 1000, 959000, i * NS_PER_MS);
     cr_assert_eq(cc_window(&c), 1000); /* below a packet: one in rtt / window */
     cr_assert_lt(cc_rate(&c), 8 * MBPS);
+    for (unsigned i = 20; i < 40; i++)
+        ack(&c, 1000, 959000, i * NS_PER_MS);
+    cr_assert_eq(cc_rate(&c), MBPS); /* min */
 }
 
 /* --- RoCC ------------------------------------------------------------------------------------- */
