@@ -522,3 +522,22 @@ Test(timeline_taps, a_pause_of_another_tap_ends_with_the_request_that_passed_the
     timeline_share_pauses(l, clock_of, l);
     cr_expect_eq(account()->states[TIME_PAUSED], 2000 * US);
 }
+
+/* More hosts than the table has places at first, each at two taps: some meet where they are looked for. */
+Test(timeline_taps, each_host_has_a_port_of_its_own_at_each_tap)
+{
+    static struct timeline l;
+    struct port *of[2][200];
+
+    for (uint32_t again = 0; again < 2; again++)
+        for (uint32_t tap = 0; tap < 2; tap++)
+            for (uint32_t i = 0; i < 200; i++) {
+                struct conn_addr a = {.b = {10, [15] = (uint8_t)i}};
+                struct port *p = timeline_port(&l, &a, tap);
+                cr_assert(p->tap == tap && conn_addr_eq(&p->addr, &a), "host %u at tap %u", i, tap);
+                cr_assert(!again || p == of[tap][i]);
+                of[tap][i] = p;
+            }
+    cr_expect_eq(l.n_ports, 400);
+    timeline_ports_free(&l);
+}
