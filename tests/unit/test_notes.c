@@ -1,5 +1,6 @@
 /* layer 3 (explain) tests: notes of a flow, and the memory that they may take. */
 #include "src/explain/notes.h"
+#include "tests/unit/mkpkt.h"
 
 #include <criterion/criterion.h>
 
@@ -33,4 +34,33 @@ Test(notes, responses_are_forgotten_only_where_no_room_is_left)
     notes_free(some, &little);
     cr_expect_eq(plenty.used, 0);
     cr_expect_eq(little.used, 0);
+}
+
+/* How many slots there are for the PSNs of a hundred requests of a service, of which all before `una` were responded
+ * to, with room for 48 more. */
+static uint32_t slots_of_requests(uint8_t service, uint32_t una)
+{
+    struct room room = {.limit = 3 * ROUNDS_MIN * sizeof(struct copies)};
+    struct req_dir h = {.have_next = true, .service = service, .room = &room, .have_una = true, .una = una};
+    struct flow_notes *t = notes_new();
+    uint32_t slots;
+
+    cr_assert(t);
+    for (; h.cursor < 100; h.cursor++) {
+        struct frame f = {.number = h.cursor + 1};
+        struct pkt p = mk(OP_SEND_ONLY, h.cursor, 0);
+        p.frame = &f;
+        rounds_request(&t->rounds, &(struct event){.h = &h, .p = &p, .as = SEEN_NEW});
+    }
+    slots = t->rounds.slots;
+    notes_free(t, &room);
+    cr_expect_eq(room.used, 0);
+    return slots;
+}
+
+Test(notes, requests_that_are_still_outstanding_may_take_the_other_half_of_the_room)
+{
+    cr_expect_eq(slots_of_requests(SVC_RC, 0), 4 * ROUNDS_MIN);
+    cr_expect_eq(slots_of_requests(SVC_RC, 100), 2 * ROUNDS_MIN);
+    cr_expect_eq(slots_of_requests(SVC_UC, 0), 2 * ROUNDS_MIN, "nothing responds to them");
 }
