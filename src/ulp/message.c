@@ -553,19 +553,22 @@ void messages_end(struct ulp_flow *f)
 bool ulp_join(struct ulp_conn *c, struct ulp_message *m, bool begin)
 {
     struct joined *j = &c->joined[m->side];
+    uint64_t lost;
     uint32_t n;
 
     if (begin) {
-        j->len = j->packets = 0;
+        j->len = j->packets = j->lost = 0;
         j->start = m->start;
     }
-    n = min_u32(m->body.len, ULP_MESSAGE_MAX - j->len);
+    n = j->lost ? 0 : min_u32(m->body.len, ULP_MESSAGE_MAX - j->len); /* behind what is lost nothing has its place */
+    lost = (uint64_t)j->lost + m->body.more + (m->body.len - n);
     if (!reserve(c, &j->bytes, &j->cap, j->len + n))
         return false;
     memcpy(j->bytes + j->len, m->body.b, n);
     j->len += n;
+    j->lost = (uint32_t)(lost < INT32_MAX ? lost : INT32_MAX);
     j->packets += m->packets;
-    m->body = (struct ulp_body){j->bytes, j->len, LAYER_MESSAGE};
+    m->body = (struct ulp_body){j->bytes, j->len, LAYER_MESSAGE, j->lost};
     m->start = j->start;
     m->packets = j->packets;
     return true;

@@ -156,7 +156,8 @@ struct ulp_body ulp_kept(const struct ulp_command *cmd);
 bool ulp_kept_cut(const struct ulp_command *cmd);
 /* The body of `m` is a part of what its sender says in several SENDs: it is put behind those before it, or begins anew
  * (`begin`). Then `m` has all parts so far as its body, and the start and the packets of all of them; of more than
- * ULP_MESSAGE_MAX bytes the first ones. The bytes are valid until the next call. False without memory. */
+ * ULP_MESSAGE_MAX bytes the first ones, and none behind bytes that were not captured: those are its `more`. The bytes
+ * are valid until the next call. False without memory. */
 bool ulp_join(struct ulp_conn *c, struct ulp_message *m, bool begin);
 /* Bytes that are not in the packet that is shown, for layers of it: they are copied behind those of its message. `len`
  * is 0 if there is no room. */

@@ -12,6 +12,8 @@ struct peer {
     uint32_t expected[ULP_SIDES]; /* bytes that an SMB2 message of each side lacks; 0: none is under way */
     /* a joined message of the side is read: what ulp_find() delivers meanwhile must not be joined to it */
     bool busy[ULP_SIDES];
+    bool answers[ULP_SIDES];      /* the message under way is a response */
+    uint64_t answered[ULP_SIDES]; /* its MessageId */
 };
 
 /* What a request keeps. */
@@ -113,6 +115,42 @@ static void take_compound(struct ulp_conn *c, struct ulp_message *m)
 
 /* --- Messages of SMB Direct ------------------------------------------------------------------- */
 
+/* A message of several SENDs is under way, of which `whole` is there: a response belongs to its request already. */
+static struct ulp_command *take_part(struct ulp_conn *c, const struct ulp_message *whole, bool first)
+{
+    struct peer *peer = ulp_state(c);
+    enum ulp_side side = whole->side;
+    struct smb2 s;
+
+    if (first) {
+        peer->answers[side] = smb2_get(&s, whole->body.b, whole->body.len, 0) && s.response;
+        peer->answered[side] = peer->answers[side] ? s.message_id : 0;
+    }
+    return peer->answers[side] ? ulp_find(c, peer->answered[side]) : NULL;
+}
+
+/* What a part of a response says behind the name of its request. */
+static void say_part(struct ulp_message *m, const struct smbd *d)
+{
+    snprintf(m->behind, sizeof m->behind, "; %u bytes of the response, %u follow", d->n_data, d->remaining);
+}
+
+/* All bytes of a message are there, or as many as there will be; `joined`: they came in several SENDs. */
+static void take_whole(struct ulp_conn *c, struct ulp_message *m, struct ulp_message *whole, bool joined)
+{
+    take_compound(c, whole);
+    m->command = whole->command;
+    memcpy(m->behind, whole->behind, sizeof m->behind);
+    if (!m->show)
+        return;
+    if (joined) {
+        uint32_t lost = whole->body.more;
+        whole->body = ulp_show(c, m->show, whole->body.b, whole->body.len);
+        whole->body.more = lost;
+    }
+    smb2_layers(m->show, &whole->body);
+}
+
 /* The data of a message: a whole compound, or a part of one, which is joined with those before it. */
 static void take_data(struct ulp_conn *c, struct ulp_message *m, const struct smbd *d)
 {
@@ -123,19 +161,21 @@ static void take_data(struct ulp_conn *c, struct ulp_message *m, const struct sm
     bool busy = peer->busy[m->side], joined;
 
     whole.body = ulp_part(&m->body, at, d->n_data);
-    joined = whole.body.len == d->n_data && (!part || (!busy && ulp_join(c, &whole, !more)));
+    whole.body.more = min_u32(d->n_data - whole.body.len, INT32_MAX); /* also of a SEND that lacks packets */
+    joined = !part || (!busy && ulp_join(c, &whole, !more));
     *expected = joined ? d->remaining : 0;
     m->once |= part;
-    if (part && (!joined || d->remaining))
+    if (part && !joined)
         return;
     peer->busy[m->side] |= part;
-    take_compound(c, &whole);
-    m->command = whole.command;
-    memcpy(m->behind, whole.behind, sizeof m->behind);
-    if (m->show && more)
-        whole.body = ulp_show(c, m->show, whole.body.b, whole.body.len);
-    if (m->show)
-        smb2_layers(m->show, &whole.body);
+    if (d->remaining) {
+        m->command = take_part(c, &whole, !more);
+        *expected = d->remaining; /* whatever was delivered meanwhile */
+        if (m->command)
+            say_part(m, d);
+    } else {
+        take_whole(c, m, &whole, more);
+    }
     peer->busy[m->side] = busy;
 }
 
@@ -161,13 +201,15 @@ static void take_negotiation(struct ulp_conn *c, struct ulp_message *m, const st
 }
 
 /* A retransmitted message: what it shows by itself. */
-static void show_again(const struct ulp_message *m, const struct smbd *d)
+static void show_again(struct ulp_message *m, const struct smbd *d)
 {
     uint32_t at = min_u32(d->at, m->body.len);
     const struct ulp_body part = {m->body.b + at, min_u32(d->n_data, m->body.len - at), m->body.off + at};
 
     if (m->show && d->kind == SMBD_DATA && !d->remaining)
         smb2_layers(m->show, &part);
+    if (m->command && m->command->response != m->frame && d->remaining && m->side != ULP_CLIENT)
+        say_part(m, d);
 }
 
 static bool smbd_message(struct ulp_conn *c, struct ulp_message *m)

@@ -60,7 +60,8 @@ struct command_ref {
 struct joined {
     uint8_t *bytes;
     uint32_t len, cap, packets;
-    ns_t start; /* of the first SEND */
+    uint32_t lost; /* bytes behind these that were not captured, or are beyond ULP_MESSAGE_MAX */
+    ns_t start;    /* of the first SEND */
 };
 
 struct early;

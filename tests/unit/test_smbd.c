@@ -119,6 +119,56 @@ Test(smbd, a_request_in_parts_is_put_together)
     run_free(r);
 }
 
+/* A directory, too long for one SEND: each of its parts belongs to the request, and the last one ends it. */
+Test(smbd, a_response_in_parts_is_that_of_its_request)
+{
+    struct run *r = run_new("smbdirect");
+    struct msg m = {.len = 0};
+    struct pkt *p;
+
+    smb2(&m, 14, 24, 0, 0, 32);
+    first(r, &m);
+    m.len = 0;
+    smb2(&m, 14, 24, 1, 0, 600);
+    p = part(r, TARGET, 100, &m, 0, 300);
+    cr_expect(says(p, "SMB Direct Query Directory mid 24; 300 bytes of the response, 364 follow"), "%s", p->note.ulp);
+    p = part(r, TARGET, 101, &m, 300, 600);
+    cr_expect(says(p, "SMB Direct Query Directory mid 24; 300 bytes of the response, 64 follow"), "%s", p->note.ulp);
+    p = part(r, TARGET, 102, &m, 600, m.len);
+    cr_expect(says(p, "SMB Direct Query Directory mid 24: STATUS_SUCCESS"), "%s", p->note.ulp);
+    p = part(r, TARGET, 101, &m, 300, 600);
+    cr_expect(p->note.ulp_command == 1, "retransmitted: %s", p->note.ulp);
+    run_end(r);
+    cr_assert_eq(r->n_over, 1);
+    cr_expect_eq(r->over[0].packets, 5, "the request, three of the response, one of them again");
+    cr_expect_eq(r->over[0].response, 5);
+    cr_expect_eq(r->over[0].again, 1);
+    run_free(r);
+}
+
+/* A snap length leaves the header of the first part, and of the others nothing. */
+Test(smbd, a_response_in_parts_that_were_cut)
+{
+    struct run *r = run_new("smbdirect");
+    struct msg m = {.len = 0};
+    struct pkt *p;
+
+    smb2(&m, SMB2_READ, 24, 0, 0, 48);
+    store_le(m.b + SMB2_LEN + 4, 4, 600);
+    cr_expect_str_eq(first(r, &m), "SMB Direct Read mid 24 offset 0 length 600");
+    r->snap = 40 + SMBD_DATA_LEN + SMB2_LEN + 16;
+    m.len = 0;
+    store_le(smb2(&m, SMB2_READ, 24, 1, 0, 16 + 600) + 4, 4, 600);
+    p = part(r, TARGET, 100, &m, 0, 300);
+    cr_expect(says(p, "SMB Direct Read mid 24; 300 bytes of the response, 380 follow"), "%s", p->note.ulp);
+    p = part(r, TARGET, 101, &m, 300, m.len);
+    cr_expect(says(p, "SMB Direct Read mid 24: STATUS_SUCCESS"), "%s", p->note.ulp);
+    run_end(r);
+    cr_assert_eq(r->n_over, 1);
+    cr_expect_eq(r->over[0].moved[ULP_TO_CLIENT], 600);
+    run_free(r);
+}
+
 /* A response of no request asks for what is held back: of that nothing is put behind the message at hand. */
 Test(smbd, a_joined_message_stays_what_it_is)
 {

@@ -23,7 +23,8 @@ struct run {
     struct context *context;
     struct ulp_users users;
     uint64_t frame;
-    uint32_t qp; /* added to the numbers of both queue pairs: another connection */
+    uint32_t qp;   /* added to the numbers of both queue pairs: another connection */
+    uint32_t snap; /* bytes of a packet that are captured; 0: all */
     uint8_t bytes[2048];
     struct frame f;
     struct pkt p;
@@ -100,7 +101,7 @@ static inline struct pkt *put(struct run *r, unsigned from, uint8_t opcode, uint
     if (payload)
         memcpy(r->bytes + 40 + ext_len, payload, len);
     r->f = (struct frame){.data = r->bytes,
-                          .caplen = all,
+                          .caplen = r->snap && r->snap < all ? r->snap : all,
                           .len = all,
                           .number = r->frame,
                           .linktype = LINK_IPV4,
