@@ -259,6 +259,33 @@ static void on_response(struct meter *m, const struct event *w)
     m->una_before = !w->h ? 0 : w->h->have_una ? w->h->una : w->h->start;
 }
 
+/* A response of which it is not known whose requests it answers. A sequence NAK may ask for what was lost before the
+ * tap, ahead of the first request that passed. */
+static void note_early(struct meter_row *own, const struct pkt *p)
+{
+    if (!(p->op->flags & OPF_ACK) || response_type(p) != AETH_NAK || aeth_value(p->aeth.syndrome) != NAK_PSN_SEQ)
+        return;
+    if (own->early_psn != p->bth.psn)
+        own->early_naks = 0;
+    own->early_naks++;
+    own->early_psn = p->bth.psn;
+}
+
+/* Now it is known: `w` answers requests, the first of which passed shortly after what the NAKs ask for. */
+static void take_early(struct meter *m, struct meter_row *own, const struct event *w)
+{
+    struct meter_row *r = &m->rows[w->flow];
+    int32_t before = w->h ? psn_diff(w->h->start, own->early_psn) : 0;
+
+    if (!w->h)
+        return;
+    if (r->used && before > 0 && before < TRACK_SENT) {
+        r->c.seq_naks += own->early_naks;
+        r->missing += (uint32_t)before;
+    }
+    own->early_naks = 0;
+}
+
 static void on_responded(struct meter *m, const struct event *w)
 {
     struct meter_row *r = &m->rows[w->flow];
@@ -427,8 +454,13 @@ static void on_event(void *user, const struct event *e)
         break;
     case EVENT_RESPONSE:
         on_packet(m, e->p, e->own);
-        if (e->flow != FLOW_NONE)
-            on_response(m, e);
+        if (UNLIKELY(e->flow == FLOW_NONE)) {
+            note_early(&m->rows[e->own], e->p);
+            break;
+        }
+        if (UNLIKELY(m->rows[e->own].early_naks))
+            take_early(m, &m->rows[e->own], e);
+        on_response(m, e);
         break;
     case EVENT_BAD_ICRC:
         on_bad_icrc(m, e->own);

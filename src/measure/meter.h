@@ -114,7 +114,10 @@ struct meter_row {
     ns_t cnp_due[METER_DUE]; /* the CE packet for which the latest of cnps_due would be; valid with cnps_due */
     ns_t slowed;             /* first CNP in the other direction; 0: none */
     uint64_t slowed_payload; /* c.payload then */
-    struct had_sent *sent;   /* of slowed.c, with the first CNP of the row: n_sent values, or NULL */
+    /* sequence NAKs for early_psn before it was known whose requests they answer */
+    uint64_t early_naks;
+    uint32_t early_psn;
+    struct had_sent *sent; /* of slowed.c, with the first CNP of the row: n_sent values, or NULL */
     uint32_t n_sent;
     uint32_t peer;           /* flow of the other direction when the row was identified */
     struct datagrams *grams; /* of a row of datagrams, or NULL */
