@@ -390,6 +390,14 @@ static ns_t first_sent(const struct truth_walk *w, uint32_t psn)
     return w->f->last;
 }
 
+/* When the RNR wait in which the direction ends is over: with its timer, if the requester died meanwhile. */
+static ns_t rnr_wait_ends(const struct truth_walk *w)
+{
+    const struct requester *r = &truth_qp(w->t, w->conn, w->host)->req;
+
+    return r->rnr_wait && r->rnr_until < w->f->last ? r->rnr_until : w->f->last;
+}
+
 static void ends(struct truth_walk *w)
 {
     ns_t from, received = w->f->heard;
@@ -398,7 +406,7 @@ static void ends(struct truth_walk *w)
     /* a requester that dies in the middle of a retransmission retransmits nothing more */
     resend_ends(w, w->latest == NS_NEVER ? w->f->last : w->latest);
     if (w->back.why == WHY_RNR_NAK)
-        back_ends(w, w->f->last);
+        back_ends(w, rnr_wait_ends(w));
     if (w->cm_from != NS_NEVER)
         truth_walk_paint(w, TIME_CM, w->cm_from, w->cm_to, 0);
     if (!peer_is_dead(w) || !w->incident)
