@@ -175,6 +175,21 @@ Test(timeline, many_cnps_for_others_do_not_hide_the_first_for_its_queue_pair)
     cr_expect_eq(only_episode()->nak, first);
 }
 
+/* There are eight times as many queue pairs as places, in no order. */
+Test(timeline, of_cnps_for_too_many_queue_pairs_the_oldest_are_forgotten)
+{
+    const struct timeline *l = start();
+    ns_t oldest = INT64_MAX;
+
+    for (unsigned i = 0; i < 8 * EARLY_CNPS; i++)
+        talk_to(&t, 1, US, (0x1000 + i * i * 977) & 0xffffff, mk(OPCODE_CNP, 0, 16));
+    for (unsigned i = 0; i < EARLY_CNPS; i++)
+        if (l->cnps[i].got.n && l->cnps[i].got.last < oldest)
+            oldest = l->cnps[i].got.last;
+    cr_expect_eq(timeline_use(l).cnps, EARLY_CNPS);
+    cr_expect_lt(t.now - oldest, 4 * EARLY_CNPS * US, "%lld ns ago", (long long)(t.now - oldest));
+}
+
 /* Two packets of another queue pair, and a CNP meanwhile. `psn` is acknowledged while the port still sends the second
  * of them, and message `next` begins when that is over: as late as the pacer lets it, whose packets are 4 us apart. */
 static void response_while_the_port_is_busy(uint32_t psn, uint32_t next)
