@@ -1,6 +1,7 @@
 /* layer 3 (agent): patterns and checksums of memory, and the commands of memory. */
 #include "gen/agent/memory.h"
 #include "bits.h"
+#include "folded.h"
 #include "gen/agent/agent.h"
 
 #include <errno.h>
@@ -97,16 +98,17 @@ static bool pattern(struct request *r, enum memory_pattern *p, uint64_t *arg)
 static int cmd_mem(struct agent *a, struct request *r)
 {
     struct object *o;
-    uint64_t len = 0;
+    uint64_t len = 0, part = 0;
     bool dmabuf = false;
     int e;
 
-    if (!request_u64(r, "len", 1, UINT64_MAX >> 1, &len) || !request_bool(r, "dmabuf", &dmabuf))
+    if (!request_u64(r, "len", 1, UINT64_MAX >> 1, &len) || !request_bool(r, "dmabuf", &dmabuf) ||
+        !request_u64(r, "repeat", FOLDED_PAGE, UINT64_MAX >> 1, &part))
         return -EINVAL;
     o = object_new(&a->objects, OBJECT_MEM);
     if (!o)
         return -ENOMEM;
-    e = agent_made(a, o, object_mem_map(&a->objects, o, len, dmabuf));
+    e = agent_made(a, o, object_mem_map(&a->objects, o, len, part, dmabuf));
     if (e == 0)
         buf_printf(&a->reply, " addr=0x%llx len=%llu", (unsigned long long)(uintptr_t)o->bytes,
                    (unsigned long long)o->len);
@@ -219,7 +221,8 @@ static int cmd_wait_mem(struct agent *a, struct request *r)
 #define WHERE "mem=MEM [off=N] [len=N]"
 
 const struct agent_command agent_memory[] = {
-    {"mem", "len=BYTES [dmabuf=0|1]", "allocate memory, zero, in whole pages", cmd_mem, 0},
+    {"mem", "len=BYTES [dmabuf=0|1] [repeat=BYTES]", "allocate memory, zero, in whole pages, or of such that repeat",
+     cmd_mem, 0},
     {"mem fill", WHERE " pattern=byte|seq|prng [arg=N]", "fill it", cmd_fill, 0},
     {"mem compare", WHERE " pattern=byte|seq|prng [arg=N]", "whether it holds the pattern", cmd_compare, 0},
     {"mem hash", WHERE, "its CRC-32C and SHA-256", cmd_hash, 0},

@@ -1,5 +1,6 @@
 /* layer 3 (agent): the objects of a client: names, limits, and the order of their end. */
 #include "gen/agent/objects.h"
+#include "folded.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,7 +89,7 @@ void object_free(struct objects *os, struct object *o)
     if (o->bytes)
         munmap(o->bytes, o->len);
     if (o->kind == OBJECT_MEM || o->kind == OBJECT_DM)
-        os->mem -= o->len;
+        os->mem -= o->held;
     if (o->dmabuf)
         close(o->dmabuf - 1);
     os->count[o->kind]--;
@@ -173,11 +174,33 @@ static int make_dmabuf(uint64_t len, int *buffer)
     return e < 0 ? e : memory;
 }
 
-int object_mem_map(struct objects *os, struct object *o, uint64_t len, bool dmabuf)
+/* Memory that repeats. */
+static int map_folded(struct objects *os, struct object *o, uint64_t len, uint64_t part)
+{
+    uint8_t *p = NULL;
+    int e;
+
+    if (!folded_can(len, part))
+        return -EINVAL;
+    if (part > os->limits->max_mem - os->mem)
+        return -ENOMEM;
+    e = folded_new(len, part, &p);
+    if (e < 0)
+        return e;
+    madvise(p, len, MADV_DONTFORK);
+    o->bytes = p;
+    o->len = len;
+    os->mem += o->held = part;
+    return 0;
+}
+
+int object_mem_map(struct objects *os, struct object *o, uint64_t len, uint64_t part, bool dmabuf)
 {
     int memory = -1, buffer = -1, e;
     void *p;
 
+    if (part)
+        return dmabuf ? -EINVAL : map_folded(os, o, len, part);
     len = (len + 4095) & ~UINT64_C(4095);
     if (!len || len > os->limits->max_mem - os->mem)
         return -ENOMEM;
@@ -195,6 +218,6 @@ int object_mem_map(struct objects *os, struct object *o, uint64_t len, bool dmab
     madvise(p, len, MADV_DONTFORK);
     o->bytes = p;
     o->len = len;
-    os->mem += len;
+    os->mem += o->held = len;
     return 0;
 }

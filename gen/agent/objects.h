@@ -43,6 +43,7 @@ struct object {
     int dmabuf;          /* MEM: descriptor of the DMA buffer that it is, + 1; 0: it is none */
     uint8_t *bytes;      /* MEM: where it is */
     uint64_t len;        /* MEM, DM, MR: bytes */
+    uint64_t held;       /* MEM, DM: of these, bytes that count in the limit */
     uint64_t addr;       /* MR: its address in work requests */
     uint8_t *base;       /* MR: its first byte in this process */
     uint32_t lkey, rkey; /* MR, MW */
@@ -76,8 +77,9 @@ int object_destroy(struct objects *os, struct rnic *r, struct object *o);
 /* Destroy all. */
 void objects_end(struct objects *os, struct rnic *r);
 
-/* Memory of `len` bytes, zero, in whole pages; with `dmabuf` it is a DMA buffer, too. 0; -ENOMEM: none, or more than
- * the limit; of a DMA buffer also what /dev/udmabuf says. */
-int object_mem_map(struct objects *os, struct object *o, uint64_t len, bool dmabuf);
+/* Memory of `len` bytes, zero, in whole pages; with `dmabuf` it is a DMA buffer, too; with `part` (else 0) it repeats
+ * after so many bytes, which is what it holds (folded.h). 0; -ENOMEM: none, or more than the limit; -EINVAL: it cannot
+ * repeat like that; of a DMA buffer also what /dev/udmabuf says. */
+int object_mem_map(struct objects *os, struct object *o, uint64_t len, uint64_t part, bool dmabuf);
 
 #endif

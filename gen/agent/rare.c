@@ -68,7 +68,7 @@ static int cmd_dm(struct agent *a, struct request *r)
     if (e < 0)
         return e;
     o->len = len;
-    a->objects.mem += len;
+    a->objects.mem += o->held = len;
     return 0;
 }
 

@@ -75,7 +75,7 @@ static int open_all(struct inject *j)
     j->f.count = j->count;
     j->f.matched = j->verbose ? print_match : NULL;
     j->f.user = j;
-    if (j->file && forward_record(&j->f, j->file, &err) < 0)
+    if (j->file && forward_record(&j->f, j->file, 0, &err) < 0)
         return cli_error("%s: %s", j->file, err.msg);
     if (forward_open(&j->f, &e) < 0)
         return cli_error("%s", e.msg);

@@ -100,16 +100,17 @@ static ns_t epoch_of(const struct conform_run *r)
     return between ? between->epoch(between->user) : least;
 }
 
-static int begin_capture(const struct conform_run *r, const char *path, struct tap_set *tap)
+static int begin_capture(const struct conform_run *r, const struct conform_outcome *o, struct tap_set *tap)
 {
-    static const struct tap_opts opts = {0};
+    const struct tap_opts opts = {.snaplen = o->test->snaplen};
     const struct script_middle *between = middle_of(r);
     struct live_error live_err;
     struct cap_error err;
 
     if (between)
-        return between->record(between->user, path);
-    return r->live ? live_record_to(r->live->live, path, &live_err) : tap_open(tap, path, LINK_ETHERNET, &opts, &err);
+        return between->record(between->user, o->capture, opts.snaplen);
+    return r->live ? live_record_to(r->live->live, o->capture, opts.snaplen, &live_err)
+                   : tap_open(tap, o->capture, LINK_ETHERNET, &opts, &err);
 }
 
 /* *lost: frames that this side was too slow to take, or could not send. */
@@ -325,7 +326,7 @@ static int run_script(const struct conform_run *r, const char *text, struct conf
     struct tap_set tap = {.place = TAP_AT_RESPONDER};
     struct buf out = {0};
     uint64_t lost = 0;
-    int e = begin_capture(r, o->capture, &tap), closed;
+    int e = begin_capture(r, o, &tap), closed;
 
     if (late_of(r))
         late_begin(late_of(r));

@@ -31,9 +31,10 @@ struct conform_test {
     struct token anchor; /* the source: compliance ids and sections */
     enum rule rules[CONFORM_RULES];
     unsigned n_rules;
-    uint8_t peers; /* bits 1 << enum conform_peer: it can be played with this one */
-    bool is_long;  /* it takes minutes there: it is run with --full only */
-    bool slow;     /* on a real network it takes more than a few seconds */
+    uint8_t peers;    /* bits 1 << enum conform_peer: it can be played with this one */
+    bool is_long;     /* it takes minutes there: it is run with --full only */
+    bool slow;        /* on a real network it takes more than a few seconds */
+    uint32_t snaplen; /* bytes that its capture has of a frame; 0: all */
     struct measure measures[CONFORM_MEASURES];
     unsigned n_measures;
     struct token ratio[3]; /* names of metrics: the first one is the second one over the third one; empty: none */
@@ -47,7 +48,8 @@ struct conform_battery {
 
 /* Read a battery: "group NAME", behind which all tests are of this group, and lines are counted anew; tests of
  * "test ID LEVEL TITLE", "anchor TEXT", "rules ID ...", "peers NAME ...", "slow",
- * "long", "measure KIND METRIC", "ratio METRIC OF OVER" and the lines of the scenario. False with the reason in *err.
+ * "long", "snaplen N", "measure KIND METRIC", "ratio METRIC OF OVER" and the lines of the scenario. False with the
+ * reason in *err.
  */
 bool conform_parse(struct conform_battery *b, const char *text, struct buf *err);
 /* Append the scenario of a test: lines between "each N-M" and "end" stand there for each number, in place of "{}";

@@ -123,9 +123,10 @@ void forward_close(struct forward *w)
 
 /* --- The capture ------------------------------------------------------------------------------ */
 
-int forward_record(struct forward *w, const char *path, struct cap_error *err)
+int forward_record(struct forward *w, const char *path, uint32_t snaplen, struct cap_error *err)
 {
-    struct cap_writer_opts o = {.format = CAP_WRITE_PCAPNG, .linktype = LINK_ETHERNET, .app = "rdmagen"};
+    struct cap_writer_opts o = {
+        .format = CAP_WRITE_PCAPNG, .snaplen = snaplen, .linktype = LINK_ETHERNET, .app = "rdmagen"};
 
     for (unsigned i = 0; i < NET_HOSTS; i++) {
         const struct backend_stats *s = w->backend[i] ? backend_stats(w->backend[i]) : NULL;

@@ -39,9 +39,10 @@ bool forward_begin(struct forward *f, struct event_list *events, uint64_t seed);
 void forward_end(struct forward *f);
 /* Forward frames; if there are none, wait for one until `end`. 0, or as live_step(). */
 int forward_step(struct forward *f, ns_t end);
-/* Record in a pcapng file: interface 0 is the first port. 0, or a negative errno with *err filled. End it: its first
- * error, with *err filled; *lost: frames that came in meanwhile, and were not taken in time. */
-int forward_record(struct forward *f, const char *path, struct cap_error *err);
+/* Record `snaplen` bytes of each frame (0: all) in a pcapng file: interface 0 is the first port. 0, or a negative errno
+ * with *err filled. End it: its first error, with *err filled; *lost: frames that came in meanwhile, and were not taken
+ * in time. */
+int forward_record(struct forward *f, const char *path, uint32_t snaplen, struct cap_error *err);
 int forward_record_end(struct forward *f, uint64_t *lost, struct cap_error *err);
 /* Close all but the capture. */
 void forward_close(struct forward *f);

@@ -101,9 +101,9 @@ void live_close(struct live *l);
 int live_iface(const struct live_config *c, char iface[LIVE_IFACE], struct live_error *err);
 /* Monotonic time. */
 ns_t live_now(void);
-/* Begin a capture file, when there is none; live_config.record does so. End it: its first error is in l->record_err. 0,
- * or a negative errno with *err filled. */
-int live_record_to(struct live *l, const char *path, struct live_error *err);
+/* Begin a capture file with `snaplen` bytes of each frame (0: all), when there is none; live_config.record does so. End
+ * it: its first error is in l->record_err. 0, or a negative errno with *err filled. */
+int live_record_to(struct live *l, const char *path, uint32_t snaplen, struct live_error *err);
 void live_record_end(struct live *l);
 /* Write a frame to the capture file, if there is one, with a comment (NULL: none) and the time of now. */
 void live_record(struct live *l, const uint8_t *data, uint32_t len, bool inbound, const char *comment);

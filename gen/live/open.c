@@ -210,7 +210,7 @@ static int open_all(struct live *l, const struct live_config *c, struct live_err
         l->mtu = c->mtu;
     l->tclass = c->tclass;
     l->hop_limit = c->hop_limit;
-    if ((r = open_identity(l, c, iface, err)) < 0 || (c->record && (r = live_record_to(l, c->record, err)) < 0))
+    if ((r = open_identity(l, c, iface, err)) < 0 || (c->record && (r = live_record_to(l, c->record, 0, err)) < 0))
         return r;
     host_drop_capabilities();
     if (c->net || c->events) {

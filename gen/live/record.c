@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int live_record_to(struct live *l, const char *path, struct live_error *err)
+int live_record_to(struct live *l, const char *path, uint32_t snaplen, struct live_error *err)
 {
-    struct cap_writer_opts opts = {.linktype = LINK_ETHERNET, .app = "rdmagen"};
+    struct cap_writer_opts opts = {.snaplen = snaplen, .linktype = LINK_ETHERNET, .app = "rdmagen"};
     const struct backend *b = l->backend;
     struct cap_error e = {0};
     char times[120];

@@ -56,8 +56,8 @@ static bool put_memory(struct script *s, unsigned i)
     const struct script_mem *m = &s->mem[i];
     int e;
 
-    for (uint64_t at = 0, n; at < m->len; at += n) {
-        n = m->len - at < PIECE ? m->len - at : PIECE;
+    for (uint64_t at = 0, n; at < m->part; at += n) {
+        n = m->part - at < PIECE ? m->part - at : PIECE;
         dut_begin(s, "mem write mem=%s off=%llu data=%llu", s->dut->mem[i].mem, (unsigned long long)at,
                   (unsigned long long)n);
         if (!dut_say(s, m->p + at, n, &e))
@@ -77,6 +77,8 @@ bool dut_mem(struct script *s, struct script_mem *m, uint32_t pd, unsigned acces
     if (access & ACCESS_FLUSH_PERSISTENT)
         return dut_lacks(s, "agents register no persistent memory");
     dut_begin(s, "mem len=%llu", (unsigned long long)(m->len ? m->len : 1));
+    if (m->part < m->len)
+        buf_printf(&d->line, " repeat=%llu", (unsigned long long)m->part);
     if (!domain || !(a = dut_make(s, "mem", d->mem[i].mem)))
         return false;
     d->mem[i].addr = dut_number(a, "addr");
@@ -370,6 +372,16 @@ int dut_post_recv(struct script *s, const struct sim_conn *c, const struct scrip
     return dut_say(s, NULL, 0, &e) ? e : -EIO;
 }
 
+bool dut_carries(struct script *s, const struct send_wr *w)
+{
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < w->num_sge; i++)
+        bytes += w->sg_list[i].length;
+    return !s->dut->max_msg || bytes <= s->dut->max_msg ||
+           dut_lacks(s, "its port carries no message of that length (max_msg_sz)");
+}
+
 int dut_post_send(struct script *s, const struct sim_conn *c, const struct send_wr *w, bool group)
 {
     static const char *const ops[] = {
@@ -377,16 +389,13 @@ int dut_post_send(struct script *s, const struct sim_conn *c, const struct send_
         "RDMA_READ", "ATOMIC_CMP_AND_SWP", "ATOMIC_FETCH_AND_ADD", "ATOMIC_WRITE", "FLUSH",
         "BIND_MW",   "LOCAL_INV"};
     struct buf *b = &s->dut->line;
-    uint64_t bytes = 0;
     const char *a;
     int e = -EIO;
 
-    for (unsigned i = 0; i < w->num_sge; i++)
-        bytes += w->sg_list[i].length;
     if (w->opcode >= ARRAY_LEN(ops))
         return dut_lacks(s, "agents post no such work"), -EOPNOTSUPP;
-    if (s->dut->max_msg && bytes > s->dut->max_msg)
-        return dut_lacks(s, "its port carries no message of that length (max_msg_sz)"), -EOPNOTSUPP;
+    if (!dut_carries(s, w))
+        return -EOPNOTSUPP;
     dut_begin(s, "post send qp=%s op=%s wr_id=%llu", qp_name(s, c), ops[w->opcode], (unsigned long long)w->wr_id);
     put_flags(b, w->flags);
     put_pieces(b, w->sg_list, w->num_sge);

@@ -18,9 +18,9 @@ struct script_middle {
     int (*step)(void *user, ns_t until);
     /* The scenario has ended: forward nothing more. */
     void (*end)(void *user);
-    /* Record what passes in this file; end that, with the number of frames that were missed in *lost. 0 or a negative
-     * errno. */
-    int (*record)(void *user, const char *path);
+    /* Record so many bytes (0: all) of each frame that passes in this file; end that, with the number of frames that
+     * were missed in *lost. 0 or a negative errno. */
+    int (*record)(void *user, const char *path, uint32_t snaplen);
     int (*record_end)(void *user, uint64_t *lost);
     /* How late it was, since the caller's late_begin(); the time of its captures at live_now() 0. */
     struct late *(*late)(void *user);

@@ -1,8 +1,11 @@
 /* layer 3 (script): scenario files: memory regions, windows, shared receive queues. */
+#include "folded.h"
 #include "gen/script/script_impl.h"
 
 #include <errno.h>
 #include <stdlib.h>
+
+#define SCRIPT_MEM_MAX (1 << 26) /* bytes of a region, but for repetitions */
 
 /* Parse "HOST.NAME" of a new region, window or shared receive queue. */
 static bool new_name(struct script *s, const struct token *t, unsigned *host, char name[24])
@@ -21,19 +24,58 @@ static bool mem_fill(struct script *s, struct script_mem *m, const struct token 
     uint64_t u;
 
     if (token_is(v, "seq")) {
-        for (uint64_t i = 0; i < m->len; i++)
+        for (uint64_t i = 0; i < m->part; i++)
             m->p[i] = (uint8_t)(i * 7 + i / 251 + m->host * 3 + s->n_mem);
         return true;
     }
     if (token_is(v, "text")) {
-        for (uint64_t i = 0; i < m->len; i++)
+        for (uint64_t i = 0; i < m->part; i++)
             m->p[i] = (uint8_t)('A' + i % 26);
         return true;
     }
     if (!script_num(s, v, 255, &u))
         return false;
-    memset(m->p, (int)u, m->len);
+    memset(m->p, (int)u, m->part);
     return true;
+}
+
+/* The word repeat=BYTES, if it is there: after how many bytes the memory repeats; else its length. */
+static bool take_part(struct script *s, struct script_mem *m, const struct token *t, unsigned n)
+{
+    struct token key, v;
+    bool repeats = false;
+
+    for (unsigned i = 2; i < n; i++)
+        if (token_key(&t[i], &key, &v) && token_is(&key, "repeat")) {
+            if (!script_num(s, &v, SCRIPT_MEM_MAX, &m->part))
+                return false;
+            repeats = true;
+        }
+    if (!repeats) {
+        m->part = m->len;
+        return m->len <= SCRIPT_MEM_MAX ||
+               text_fail(&s->err, &t[1], "mem: more than %d bytes need repeat=", SCRIPT_MEM_MAX);
+    }
+    return folded_can(m->len, m->part) ||
+           text_fail(&s->err, t,
+                     "mem: repeat: expected pages of %d bytes, of which the memory is up to %d times as long",
+                     FOLDED_PAGE, FOLDED_TIMES);
+}
+
+static int make_memory(struct script_mem *m)
+{
+    if (m->part < m->len)
+        return folded_new(m->len, m->part, &m->p);
+    m->p = calloc(1, m->len + 1);
+    return m->p ? 0 : -ENOMEM;
+}
+
+void script_mem_free(struct script_mem *m)
+{
+    if (m->p && m->part < m->len)
+        munmap(m->p, m->len);
+    else
+        free(m->p);
 }
 
 bool script_mem_add(struct script *s, const struct token *t, unsigned n)
@@ -46,14 +88,18 @@ bool script_mem_add(struct script *s, const struct token *t, unsigned n)
 
     if (n < 2 || s->n_mem == SCRIPT_MEMS)
         return text_fail(&s->err, NULL, "mem: expected HOST.NAME BYTES (at most %d regions)", SCRIPT_MEMS);
-    if (!new_name(s, t, &m->host, m->name) || !script_num(s, &t[1], 1 << 26, &m->len))
+    if (!new_name(s, t, &m->host, m->name) || !script_num(s, &t[1], UINT64_C(1) << 31, &m->len))
         return false;
-    m->p = calloc(1, m->len + 1);
+    if (!take_part(s, m, t, n))
+        return false;
+    r = make_memory(m);
     m->iova = UINT64_C(0x100000000) * (s->n_mem + 1);
     s->n_mem++;
     for (unsigned i = 2; i < n && m->p; i++) {
         if (!token_key(&t[i], &key, &v))
             return text_fail(&s->err, &t[i], "mem: '%.*s' is not understood", (int)t[i].len, t[i].p);
+        if (token_is(&key, "repeat"))
+            continue;
         if (token_is(&key, "fill")     ? !mem_fill(s, m, &v)
             : token_is(&key, "access") ? !script_access(s, &v, &access)
             : token_is(&key, "pd")     ? !script_take_pd(s, &v, &pd)
@@ -63,9 +109,8 @@ bool script_mem_add(struct script *s, const struct token *t, unsigned n)
     }
     if (m->p && script_is_dut(s, m->host))
         r = dut_mem(s, m, script_pd(s, m->host, pd), access) ? 0 : 1;
-    else
-        r = m->p ? ep_mr_reg(s->sim.ep[m->host], script_pd(s, m->host, pd), m->p, m->len, m->iova, access, &m->key)
-                 : -ENOMEM;
+    else if (m->p)
+        r = ep_mr_reg(s->sim.ep[m->host], script_pd(s, m->host, pd), m->p, m->len, m->iova, access, &m->key);
     if (access & ACCESS_ZERO_BASED)
         m->iova = 0;
     script_adopt(s, m);

@@ -369,6 +369,8 @@ static bool post_once(struct script *s, struct post_line *l)
         return dut_posted(s, l->window ? post_bind(s, l) : dut_post_send(s, l->c, &l->wr, l->group), l->fails);
     if (l->window)
         return posted(s, post_bind(s, l), l->fails);
+    if (script_is_dut(s, l->host ^ 1) && !dut_carries(s, &l->wr))
+        return false;
     s->posted[l->host] = s->sim.now;
     return posted(s, ep_post_send(s->sim.ep[l->host], l->c->qp[l->host], &l->wr, s->sim.now), l->fails);
 }

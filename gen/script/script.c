@@ -312,7 +312,7 @@ void script_free(struct script *s)
     else
         event_list_free(s->o->sim.events);
     for (unsigned i = 0; i < s->n_mem; i++)
-        free(s->mem[i].p);
+        script_mem_free(&s->mem[i]);
     free(s);
 }
 

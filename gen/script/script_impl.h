@@ -16,6 +16,7 @@ struct script_mem {
     unsigned host;
     uint8_t *p;    /* its memory; NULL: a window, or a region for fast registration */
     uint64_t len;  /* bytes */
+    uint64_t part; /* bytes after which it repeats; `len`: it does not */
     uint64_t iova; /* address of its first byte in work requests */
     uint32_t key;  /* L_Key and R_Key */
     uint32_t old;  /* its key before the latest bind or registration; until then as `key` */
@@ -90,6 +91,8 @@ bool script_take_pd(struct script *s, const struct token *v, unsigned *pd);
 bool script_start(struct script *s);
 /* Memory (memory.c). */
 script_fn script_mem_add, script_srq_add, script_mw_add, script_mr_add, script_dereg, script_register;
+/* Release the memory of a region. */
+void script_mem_free(struct script_mem *m);
 /* Execute "limit"; words after the host and "limit". */
 bool script_limit(struct script *s, unsigned host, const struct token *t, unsigned n);
 /* Work (post.c): words after the host. */
@@ -242,6 +245,8 @@ const char *dut_state(struct script *s, const struct sim_conn *c);
  * dut_group() was called for last; bind window `w`, whose key is then *key. 0 or a negative errno. */
 int dut_post_recv(struct script *s, const struct sim_conn *c, const struct script_srq *q, const struct recv_wr *wr);
 int dut_post_send(struct script *s, const struct sim_conn *c, const struct send_wr *wr, bool group);
+/* Whether its port carries the message of a work request, of either side; false: s->failed is set. */
+bool dut_carries(struct script *s, const struct send_wr *w);
 int dut_post_bind(struct script *s, const struct sim_conn *c, const struct script_mem *w, const struct send_wr *wr,
                   uint32_t *key);
 /* Whether the result `r` of one of them is what the line expects: 0, or failure with errno `fails`. */

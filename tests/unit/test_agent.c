@@ -223,6 +223,7 @@ Test(agent, a_client_has_so_much_and_no_more)
     SAYS("1 mem len=9223372036854775807", "1 err ENOMEM ");
     SAYS("1 mem len=1040384", "1 ok "); /* the rest: 1 MiB without two pages */
     SAYS("1 mem len=1", "1 err ENOMEM ");
+    SAYS("1 mem len=8192 repeat=4096", "1 err ENOMEM ");
     SAYS("1 qp type=rc pd=pd1 cq=cq4", "1 ok ");
     SAYS("1 qp type=rc pd=pd1 cq=cq4", "1 err ENOMEM ");
     for (unsigned i = agent.objects.total; i < limits.max_objs; i++)
@@ -534,6 +535,24 @@ Test(agent, patterns_depend_on_the_place_and_the_argument)
         for (unsigned i = 0; i < 8; i++)
             cr_assert_eq(p[at + i], (uint8_t)(v >> 8 * i));
     }
+}
+
+Test(agent, memory_repeats_and_counts_once)
+{
+    begin();
+    SAYS("1 mem len=2G repeat=256K", "1 ok mem=mem1 ");
+    cr_assert_eq(agent.objects.mem, 262144);
+    agent.out.len = 0;
+    agent_line(&agent, "1 mem write mem=mem1 off=262145 data=3", 38, (const uint8_t *)"xyz", 3);
+    SAYS("1 mem read mem=mem1 off=2147221505 len=4", "1 ok data=4\n"); /* the last time that it stands there */
+    cr_assert(agent.out.len == 16 && memcmp(agent.out.p + 12, "xyz", 4) == 0);
+    SAYS("1 destroy object=mem1", "1 ok\n");
+    cr_assert_eq(agent.objects.mem, 0);
+    SAYS("1 mem len=65536 repeat=5000", "1 err EINVAL ");
+    SAYS("1 mem len=65537 repeat=4096", "1 err EINVAL ");
+    SAYS("1 mem len=2G repeat=4096", "1 err EINVAL "); /* too many times */
+    SAYS("1 mem len=8192 repeat=4096 dmabuf=1", "1 err EINVAL ");
+    end();
 }
 
 Test(agent, memory_is_written_read_and_waited_for)

@@ -4,7 +4,8 @@
 #include <fnmatch.h>
 #include <stdio.h>
 
-#define EACH_MAX 100000 /* a number behind "each" is below */
+#define EACH_MAX    100000 /* a number behind "each" is below */
+#define SNAPLEN_MIN 128    /* Ethernet with a tag, IPv6, UDP, BTH and the extended headers behind it */
 
 extern const char conform_battery_text[]; /* battery_text.S */
 
@@ -135,13 +136,27 @@ static bool take_ratio(struct conform_test *t, struct token rest, unsigned line,
     return (t->ratio[2].len && !rest.len) || bad(err, line, "expected: ratio METRIC OF OVER");
 }
 
+static bool take_snaplen(struct conform_test *t, struct token rest, unsigned line, struct buf *err)
+{
+    uint64_t n;
+
+    if (!token_u64(&rest, &n) || n < SNAPLEN_MIN || n > UINT16_MAX)
+        return bad(err, line, "snaplen: expected a number of bytes that all headers fit in");
+    t->snaplen = (uint32_t)n;
+    return true;
+}
+
 /* A line before the scenario of a test. 1: it is one, 0: it is none, -1: something is wrong with it. */
 static int take_head(struct conform_test *t, const struct token *w, struct token rest, unsigned line, struct buf *err)
 {
     static const struct {
         const char *name;
         bool (*take)(struct conform_test *, struct token, unsigned, struct buf *);
-    } heads[] = {{"rules", take_rules}, {"peers", take_peers}, {"measure", take_measure}, {"ratio", take_ratio}};
+    } heads[] = {{"rules", take_rules},
+                 {"peers", take_peers},
+                 {"measure", take_measure},
+                 {"ratio", take_ratio},
+                 {"snaplen", take_snaplen}};
 
     if (token_is(w, "anchor")) {
         t->anchor = rest;

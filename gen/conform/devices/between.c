@@ -25,11 +25,11 @@ static void end(void *user)
     forward_end(&((struct between *)user)->forward);
 }
 
-static int record(void *user, const char *path)
+static int record(void *user, const char *path, uint32_t snaplen)
 {
     struct cap_error err;
 
-    return forward_record(&((struct between *)user)->forward, path, &err);
+    return forward_record(&((struct between *)user)->forward, path, snaplen, &err);
 }
 
 static int record_end(void *user, uint64_t *lost)
