@@ -506,6 +506,9 @@ bool timeline_is_stalled(const struct direction *d, ns_t now, ns_t slack);
 /* Whether a new request at `now` was sent in its turn: requests of others of the host, each of which had one since the
  * latest request, filled the time. */
 bool timeline_awaits_turn(const struct direction *d, ns_t now);
+/* Whether the latest request, sent at `now`, had its turn then, if its queue pair could send from `since` on: requests
+ * of others, each the first one since the request of the queue pair before, filled the time. */
+bool timeline_had_turn(const struct direction *d, ns_t since, ns_t now);
 /* A response `e` takes a turn of the responder's host. */
 void timeline_answer_turn(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 /* A request `e` that is not new. */

@@ -469,6 +469,21 @@ bool timeline_awaits_turn(const struct direction *d, ns_t now)
     return at > d->last_new && now <= at + own + own / 4;
 }
 
+bool timeline_had_turn(const struct direction *d, ns_t since, ns_t now)
+{
+    const struct turn *own = d->host ? port_turn(d->host, 1) : NULL, *x;
+    ns_t at = since;
+
+    if (!own || own->ts != now || d->last_request != now)
+        return false;
+    for (uint32_t i = 2; (x = port_turn(d->host, i)) && x->ts >= since; i++) {
+        if (x->before > own->before)
+            return false;
+        at += other_takes(d, x->len);
+    }
+    return at > since && now <= at + timeline_frame_takes(d, d->last_len) / 4;
+}
+
 /* The queue pair sends a response. */
 static void note_answering(struct direction *d, ns_t now)
 {

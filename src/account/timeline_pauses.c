@@ -176,6 +176,18 @@ static void settle_throttled(struct direction *d, ns_t from, ns_t to)
         spans_change(&d->spans, from, to, 1u << TIME_THROTTLED, TIME_TRANSFER, NO_EPISODE);
 }
 
+/* Behind a pause that ended at `over` other queue pairs of the host had their turn first: CNPs did not hold the request
+ * back that was sent at `now`, as soon as they had.
+ *
+ *   pause        ------|
+ *   port         own   | A | own         A has had no turn since the first one
+ */
+static void settle_turn(struct direction *d, ns_t over, ns_t now)
+{
+    if (now > over && timeline_had_turn(d, over, now))
+        spans_change(&d->spans, over, now, 1u << TIME_THROTTLED, TIME_TRANSFER, NO_EPISODE);
+}
+
 /* Time goes to a pause that other causes explain as well: nothing could pass. */
 #define MAY_BE_PAUSED ((BEFORE_RNR & ~(1u << TIME_IDLE)) | 1u << TIME_RNR | 1u << TIME_NOT_KNOWN)
 
@@ -314,6 +326,7 @@ void timeline_paused(struct timeline *t, struct direction *d, uint32_t flow, ns_
         if (x->tap != tap || b <= a || !may_hold(t, d, x))
             continue;
         claim_pause(t, d, flow, x, a, b, MAY_BE_PAUSED | (holds ? 1u << TIME_IDLE : 0));
+        settle_turn(d, b, now);
         if (a < row) {
             row = row_begin(t, d, tap, i, from, a);
             outlasts = false;
