@@ -112,13 +112,18 @@ static bool send_req(struct script *s, const struct token *t, struct sim_conn *c
     return err == 0 || text_fail(&s->err, t, "connect: %s", strerror(-err));
 }
 
-/* With devices under test, `heard`: the other host listens. */
-static bool dut_connects(struct script *s, const struct token *t, struct sim_conn *c, unsigned host, bool heard)
+/* What a device under test is to do with a REQ of "connect". */
+enum req_kind { REQ_FIT, REQ_UNHEARD, REQ_UNFIT };
+
+/* With devices under test. */
+static bool dut_connects(struct script *s, const struct token *t, struct sim_conn *c, unsigned host, enum req_kind kind)
 {
-    heard = heard && s->duts[host ^ 1];
+    bool (*take)(struct script *, struct sim_conn *) = kind == REQ_UNFIT ? dut_asked_unfit : dut_accept;
+    bool heard = kind != REQ_UNHEARD && s->duts[host ^ 1];
+
     if (heard && !(script_is_dut(s, host ^ 1) && dut_listen(s, c)))
         return false;
-    if (!send_req(s, t, c, host) || (heard && !(script_is_dut(s, host ^ 1) && dut_accept(s, c))))
+    if (!send_req(s, t, c, host) || (heard && !(script_is_dut(s, host ^ 1) && take(s, c))))
         return false;
     return !script_is_dut(s, host) || dut_connected(s, c);
 }
@@ -127,15 +132,18 @@ bool script_connect(struct script *s, const struct token *t, unsigned n)
 {
     struct sim_conn *c;
     unsigned host, used;
-    bool unheard;
+    enum req_kind kind;
 
     if (!conn_and_host(s, t, n, &c, &host, &used))
         return false;
-    unheard = s->dut && used < n && token_is(&t[used], "unheard");
-    used += unheard;
+    kind = !s->dut || used == n            ? REQ_FIT
+           : token_is(&t[used], "unheard") ? REQ_UNHEARD
+           : token_is(&t[used], "unfit")   ? REQ_UNFIT
+                                           : REQ_FIT;
+    used += kind != REQ_FIT;
     if (!connect_words(s, t + used, n - used, host, c))
         return false;
-    return s->dut ? dut_connects(s, t, c, host, !unheard) : send_req(s, t, c, host);
+    return s->dut ? dut_connects(s, t, c, host, kind) : send_req(s, t, c, host);
 }
 
 /* --- flood, load, disconnect ------------------------------------------------------------------- */

@@ -240,6 +240,33 @@ bool dut_refuse_flood(struct script *s, const struct sim_conn *c)
     return !s->failed;
 }
 
+/* An event that a program waits for, or a packet of the device. */
+static bool arrived_or_sent(struct script *s, void *arg)
+{
+    return s->sent[s->dut->host] != NULL || arrived(s, arg);
+}
+
+bool dut_asked_unfit(struct script *s, struct sim_conn *c)
+{
+    static const char *const asked[] = {"CONNECT_REQUEST", NULL};
+    struct wanted w = {.id = s->dut->listener[c->type == QPT_UD], .names = asked};
+    int e;
+
+    s->dut->awaits = true;
+    script_until(s, arrived_or_sent, &w, script_patience(s));
+    s->dut->awaits = false;
+    if (s->failed || !*w.got.name)
+        return !s->failed;
+    strcpy(s->dut->conn[c->number - 1].cm, w.got.made);
+    if (!modify(s, c, QPS_INIT))
+        return false;
+    dut_begin(s, "cm modify id=%s qp=%s state=RTR", w.got.made, s->dut->conn[c->number - 1].qp);
+    if (!dut_say(s, NULL, 0, &e))
+        return false;
+    c->state[s->dut->host] = SIM_CONN_PENDING;
+    return e ? refuse(s, c) : modify(s, c, QPS_RTS) && announce(s, c, "accept");
+}
+
 bool dut_accept(struct script *s, struct sim_conn *c)
 {
     static const char *const asked[] = {"CONNECT_REQUEST", NULL};

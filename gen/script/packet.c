@@ -146,6 +146,23 @@ static bool parse_expected(struct script *s, struct expected *e, const struct to
     return true;
 }
 
+/* Whether a field of a packet is one of the numbers in `val`, "12|28": 1 or 0; -1: syntax error. */
+static int field_holds(struct script *s, const struct frame_field *field, struct token val, const struct pkt *p)
+{
+    uint64_t want, got;
+    bool there = frame_field_get(field, p->data, p->caplen, p->frame->linktype, &got), holds = false, more;
+    struct token one, rest = {0};
+
+    do {
+        more = token_cut(&val, '|', &one, &rest);
+        if (!script_num(s, &one, UINT64_MAX, &want))
+            return -1;
+        holds |= there && got == want;
+        val = rest;
+    } while (more);
+    return holds;
+}
+
 /* Compare a word with a packet. 1: it matches, 0: it does not, -1: syntax error. */
 static int word_holds(struct script *s, const struct expected *e, const struct token *t, const struct pkt *p,
                       const struct conns_view *v)
@@ -170,9 +187,7 @@ static int word_holds(struct script *s, const struct expected *e, const struct t
         return text_fail(&s->err, &key, "a packet has no '%.*s'%s", (int)key.len, key.p,
                          field_unknown(key.p, key.len)) -
                1;
-    if (!script_num(s, &val, UINT64_MAX, &want))
-        return -1;
-    return frame_field_get(&field, p->data, p->caplen, p->frame->linktype, &got) && got == want;
+    return field_holds(s, &field, val, p);
 }
 
 /* Compare a packet with number `i` of a line's packets. 1: it matches, 0: it does not, -1: syntax error. *wrong: the

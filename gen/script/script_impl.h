@@ -226,6 +226,9 @@ bool dut_join(struct script *s, const struct sim_conn *c);
  * c->state. */
 bool dut_listen(struct script *s, const struct sim_conn *c);
 bool dut_accept(struct script *s, struct sim_conn *c);
+/* The request that the other host sends is not fit: its program rejects it if the queue pair does not get to RTR by
+ * what it says, unless it is not even told of it. */
+bool dut_asked_unfit(struct script *s, struct sim_conn *c);
 bool dut_connect(struct script *s, struct sim_conn *c);
 bool dut_connected(struct script *s, struct sim_conn *c);
 bool dut_disconnect(struct script *s, struct sim_conn *c);
