@@ -1,4 +1,6 @@
-/* layer 3 (explain) tests: what the facts of an incident make of its certainty. */
+/* layer 3 (explain) tests: what the facts of an incident make of its certainty; for which incidents is kept what taps
+ * saw. */
+#include "src/explain/compare/compare.h"
 #include "src/explain/explain_impl.h"
 
 #include <criterion/criterion.h>
@@ -60,4 +62,30 @@ Test(incident, a_frame_is_named_once_and_those_beyond_the_room_are_counted)
     cr_expect_eq(s.n_frames, INCIDENT_FRAMES - 1);
     cr_expect_not(incident_has(&s, 3 << 16, 1));
     cr_expect_eq(s.frames[0], 2);
+}
+
+/* What the tap saw is kept for KEPT_MOST incidents, of those that were not compared yet. */
+Test(incident, what_was_compared_makes_room_for_another_incident)
+{
+    static struct explainer x;
+    static struct incident all[KEPT_MOST + 2];
+    static struct sent sent[16];
+    struct req_dir h = {.sent = sent, .slots = ARRAY_LEN(sent)};
+    struct flow_notes *notes = notes_new();
+
+    cr_assert_not_null(notes);
+    x.incidents = all;
+    x.n = ARRAY_LEN(all);
+    x.notes = &notes;
+    for (unsigned i = 0; i < ARRAY_LEN(all); i++) {
+        all[i].psn = i;
+        if (i == KEPT_MOST + 1)
+            kept_compared(&x, &all[7]);
+        kept_take(&x, &all[i], &h);
+        cr_assert_eq(all[i].kept, i < KEPT_MOST ? i + 1 : i == KEPT_MOST ? 0 : 8, "incident %u", i);
+    }
+    cr_expect_eq(all[7].kept, 0);
+    cr_expect(x.kept[7]->psn == KEPT_MOST + 1 && x.n_kept == KEPT_MOST);
+    kept_free(&x);
+    notes_free(notes, NULL);
 }
