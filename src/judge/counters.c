@@ -13,7 +13,6 @@ enum {
     C_RNR_NAK_RECEIVED,
     C_RNR_NAK_SENT,
     C_SEQ_NAK_SENT,
-    C_READ_SENT,
     C_READ_RECEIVED,
     C_ATOMIC_RECEIVED,
     C_COUNT
@@ -35,7 +34,6 @@ static const struct {
     [C_RNR_NAK_RECEIVED] = {"RNR NAK", "received", false},
     [C_RNR_NAK_SENT] = {"RNR NAK", "sent", true},
     [C_SEQ_NAK_SENT] = {"sequence NAK", "sent", true},
-    [C_READ_SENT] = {"READ request", "sent", true},
     [C_READ_RECEIVED] = {"READ request", "received", false},
     [C_ATOMIC_RECEIVED] = {"atomic request", "received", false},
 };
@@ -54,7 +52,6 @@ static unsigned count_of(enum counter_concept concept)
         [COUNTED_RNR_NAK_RECEIVED] = C_RNR_NAK_RECEIVED + 1,
         [COUNTED_RNR_NAK_SENT] = C_RNR_NAK_SENT + 1,
         [COUNTED_SEQ_NAK_SENT] = C_SEQ_NAK_SENT + 1,
-        [COUNTED_READ_SENT] = C_READ_SENT + 1,
         [COUNTED_READ_RECEIVED] = C_READ_RECEIVED + 1,
         [COUNTED_ATOMIC_RECEIVED] = C_ATOMIC_RECEIVED + 1,
     };
@@ -73,7 +70,6 @@ static void count_sent(struct judge_host *h, const struct pkt *p)
 {
     h->seen[C_SENT]++;
     h->seen[C_CNP_SENT] += !!(p->op->flags & OPF_CNP);
-    h->seen[C_READ_SENT] += !!(p->op->flags & OPF_READ_REQ);
     h->seen[C_RNR_NAK_SENT] += p->have & H_AETH && response_type(p) == AETH_RNR;
     h->seen[C_SEQ_NAK_SENT] += is_sequence_nak(p);
 }

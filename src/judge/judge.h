@@ -39,7 +39,7 @@ bool tap_parse(const char *s, enum tap_side *t);
 #define JUDGE_TAPS 64 /* interfaces that can have a tap position of their own */
 
 #define JUDGE_HOSTS  8
-#define JUDGE_COUNTS 13 /* number of counters of a host */
+#define JUDGE_COUNTS 12 /* number of counters of a host */
 
 /* Counters of an adapter for the time of the capture, and the same counts made from the trace. */
 struct judge_host {
