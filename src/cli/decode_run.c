@@ -9,6 +9,7 @@
 #include "src/cli/cli.h"
 #include "src/cli/found.h"
 #include "src/cli/input/first_frames.h"
+#include "src/cli/input/numbers.h"
 #include "src/conn/annotate.h"
 #include "src/cores/cores.h"
 #include "src/filter/filter.h"
@@ -37,10 +38,11 @@ struct run {
     uint64_t files, held;          /* files begun; packets in the one at hand */
     struct cap_filter *capture_filter;
     struct context *context;
-    struct marks marks;    /* from a first pass over the files */
-    bool marked;           /* `marks` is filled */
-    bool noted;            /* pkt.note is filled: by `context`, or because `marked` */
-    struct filter *filter; /* -Y; NULL: everything passes */
+    struct context *numbers; /* after the first frames; NULL: they were not read before */
+    struct marks marks;      /* from a first pass over the files */
+    bool marked;             /* `marks` is filled */
+    bool noted;              /* pkt.note is filled: by `context`, or because `marked` */
+    struct filter *filter;   /* -Y; NULL: everything passes */
     struct printer printer;
     struct summary summary;
     struct buf text;
@@ -366,6 +368,8 @@ static inline void note(struct run *r, struct pkt *p)
 
     if (r->context)
         context_note(r->context, p);
+    if (r->numbers && p->note.have & NOTE_CONN)
+        p->note.conn = conn_number_now(context_conns(r->numbers), p->note.conn);
     if (n)
         pkt_marks(p, marks, n);
 }
@@ -420,6 +424,40 @@ static void write_text(void *run, struct buf *text)
     *text = own;
     if (r->text.len >= FLUSH_AT)
         flush_text(r);
+}
+
+/* A reading of the first frames. */
+struct first_pass {
+    struct run *r;
+    struct cap_merge *in;
+};
+
+/* cores_opts.read: the next frame that passes -f. */
+static bool read_first(void *user, struct frame *f, uint32_t *tag)
+{
+    struct first_pass *s = user;
+
+    *tag = 0;
+    do
+        if (cap_merge_next(s->in, f) <= 0)
+            return false;
+    while (!captured(s->r, f));
+    return true;
+}
+
+/* Read the first frames for the numbers of connections. Errors are told by those who read the rest. */
+static void find_numbers(struct run *r)
+{
+    struct first_pass s = {.r = r};
+    const struct cores_opts o = {
+        .threads = 1, .decode = r->decode, .longest = r->first.longest, .read = read_first, .reader = &s};
+    struct cap_error err;
+
+    if (!r->context || r->job->ifaces.n || !files_are_regular(r->job->files, r->job->n_files) ||
+        cap_merge_open(&s.in, r->job->files, r->job->n_files, NULL, &err) < 0)
+        return;
+    r->numbers = numbers_first(&o, r->first.networks);
+    cap_merge_close(s.in);
 }
 
 static void read_all(struct run *r)
@@ -550,6 +588,8 @@ int decode_run(const struct decode_job *job)
         r.status = cli_error("out of memory");
     r.noted = r.context || r.marked;
     r.decode.headers_only = needs.headers_only;
+    if (r.status == EXIT_OK)
+        find_numbers(&r);
     if (r.status == EXIT_OK) {
         if (!job->quiet && !r.silent)
             print_begin(&r.printer, &r.text);
@@ -560,6 +600,7 @@ int decode_run(const struct decode_job *job)
     free(r.anonymizer);
     buf_free(&r.icrc);
     context_free(r.context);
+    context_free(r.numbers);
     streams_free(r.printer.streams);
     marks_free(&r.marks);
     filter_free(r.filter);
