@@ -109,6 +109,10 @@ static bool request(struct workload *w, struct requests *r, const struct token *
     f.src = (uint16_t)(f.protocol == PROTOCOL_READ ? to : from);
     f.dst = (uint16_t)(f.protocol == PROTOCOL_READ ? from : to);
     f.start = (ns_t)start;
+    if (f.protocol == PROTOCOL_EAGER && w->bounce_bytes < WORKLOAD_HEADER)
+        w->bounce_bytes = WORKLOAD_HEADER;
+    if (f.protocol == PROTOCOL_EAGER && w->bounce_bytes < f.bytes)
+        w->bounce_bytes = (uint32_t)f.bytes;
     r->first = !w->n_flows || f.start < r->first ? f.start : r->first;
     return workload_flow(w, &f, e);
 }
