@@ -280,7 +280,7 @@ def smc(path, rows):
     if data != [(5, 5, 0, 5), (65531, 65531, 1, 0), (5, 5, 1, 5)]:
         yield "%s: data %s" % (path, data)
     llc = [(r["name"], r["status"], r["command_frame"], r["response_frame"]) for r in rows if r["name"] != "Data"]
-    if llc != [("Confirm Link", "answered", 11, 13), ("Add Link", "refused", 15, 17), ("Delete RKey", "answered", 105, 109), ("Delete RKey", "answered", 106, 110)]:
+    if llc != [("Confirm Link (v2)", "answered", 11, 13), ("Add Link (v2)", "refused", 15, 17), ("Delete RKey (v2)", "answered", 105, 109), ("Delete RKey (v2)", "answered", 106, 110)]:
         yield "%s: LLC %s" % (path, llc)
 
 

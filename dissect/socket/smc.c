@@ -77,6 +77,12 @@ static bool is_llc(uint8_t type)
     return type >= SMC_CONFIRM_LINK && type <= SMC_DELETE_RKEY;
 }
 
+/* Messages of version 2 are as long as they need to be: none continues another one. */
+static bool is_continuation(uint8_t type)
+{
+    return type == SMC_ADD_LINK_CONT || type == SMC_CONFIRM_RKEY_CONT;
+}
+
 static void get_cursor(struct smc_cursor *c, const uint8_t *b)
 {
     *c = (struct smc_cursor){load_be16(b + 2), load_be32(b + 4)};
@@ -131,7 +137,8 @@ bool smc_get(struct smc *m, const uint8_t *b, uint32_t len)
     }
     m->v2 = b[0] >> 4 == 2;
     m->type = m->v2 ? b[0] & 0x0f : b[0];
-    if (!is_llc(m->type) || (m->v2 ? !length_fits(b, len) : len != SMC_LEN || b[1] != SMC_LEN))
+    if (!is_llc(m->type) || (m->v2 && is_continuation(m->type)) ||
+        (m->v2 ? !length_fits(b, len) : len != SMC_LEN || b[1] != SMC_LEN))
         return false;
     get_llc(m, b);
     return true;
@@ -186,7 +193,7 @@ static void type_text(struct buf *b, uint64_t v)
     const char *name = smc_type_str((uint8_t)(v >> 4 == 2 ? v & 15 : v));
 
     if (name)
-        buf_printf(b, "%s%s", name, v >> 4 == 2 ? " (version 2)" : "");
+        buf_printf(b, "%s%s", name, v >> 4 == 2 ? " (v2)" : "");
 }
 static const struct vdesc type_desc = VDESC_TEXT(type_text);
 

@@ -12,16 +12,20 @@
 #define WALKED   4096                /* connections that are looked at, to find another link */
 #define JOINS    4                   /* Confirm Link messages of a connection that it is looked for by */
 #define RING_MAX (UINT32_C(1) << 29) /* bytes of a ring whose size is not known: the largest there is */
-#define DATA                                                                                                           \
-    (UINT64_C(1)                                                                                                       \
-     << 63) /* keys of data: | place of the ring and whose turn it is; else type and side of an LLC request */
+/* Keys of data: | place of the ring and whose turn it is; else type and side of an LLC request. */
+#define DATA     (UINT64_C(1) << 63)
 #define ABNORMAL 0x20
+#define CLOSED   0x60 /* or in order: its sender writes no more */
 
 /* A ring: memory of `owner`, into which the other end writes. */
 struct ring {
     uint8_t owner; /* enum ulp_side */
     bool gone;     /* its owner deleted the R_Key: its place is free */
     bool has_token;
+    bool guessed;  /* only a WRITE told of it: `va` is the lowest address that was written */
+    bool adrift;   /* no cursor was seen so far, and it may be anywhere */
+    bool supposed; /* its token is that of the CDC message behind what was written */
+    bool over;     /* its connection is closed: another one may have it */
     uint32_t token, rkey;
     uint32_t size; /* bytes; 0: not known */
     uint64_t va;
@@ -39,14 +43,24 @@ struct told {
         uint8_t ring; /* the same memory on this link; RINGS: not known */
     } memory[RINGS];
 };
+/* A token whose ring is not known, and the cursor of its latest CDC message. */
+struct loose {
+    bool used;
+    uint8_t owner; /* enum ulp_side */
+    uint32_t token;
+    struct smc_cursor at;
+};
 /* A connection: a link of a link group. */
 struct link {
     bool begun;
+    bool from_start; /* CLC set it up: LLC tells of all rings */
     uint8_t number, joins;
     uint64_t group; /* 0: it has no other link that is known */
     unsigned n;
     struct ring ring[RINGS];
     struct told told[ULP_SIDES];
+    struct loose loose[RINGS];
+    unsigned next_loose; /* the place of the next one */
 };
 
 /* What a command keeps. */
@@ -56,7 +70,8 @@ struct own {
     uint32_t token;
     uint32_t rkey; /* of the ring, or of Confirm RKey */
     struct smc_cursor from, to;
-    bool refused;
+    bool refused, v2;
+    bool adrift; /* `from` is not known */
 };
 ULP_OWN_AS(struct own)
 
@@ -69,8 +84,11 @@ static struct ring *ring_add(struct link *l, enum ulp_side owner, uint32_t rkey,
     for (unsigned i = 0; i < l->n; i++) {
         if (l->ring[i].gone)
             r = &l->ring[i];
-        else if (l->ring[i].owner == owner && l->ring[i].rkey == rkey && l->ring[i].va == va)
+        else if (l->ring[i].owner == owner && l->ring[i].rkey == rkey && (l->ring[i].va == va || l->ring[i].guessed)) {
+            l->ring[i].va = va;
+            l->ring[i].guessed = false;
             return NULL;
+        }
     }
     if (!r && l->n == RINGS)
         return NULL;
@@ -79,36 +97,14 @@ static struct ring *ring_add(struct link *l, enum ulp_side owner, uint32_t rkey,
     return r;
 }
 
-static bool has_rkey(const struct link *l, enum ulp_side owner, uint32_t rkey)
+/* The place of the ring with this R_Key; RINGS: there is none. */
+static uint8_t place_of(const struct link *l, enum ulp_side owner, uint32_t rkey)
 {
-    for (unsigned i = 0; i < l->n; i++)
-        if (l->ring[i].owner == owner && l->ring[i].rkey == rkey && !l->ring[i].gone)
-            return true;
-    return false;
-}
+    uint8_t i = 0;
 
-/* The ring of `owner` with this token. One whose token is not known has it, if it is the only such ring. */
-static struct ring *ring_of(struct link *l, enum ulp_side owner, uint32_t token)
-{
-    struct ring *open = NULL;
-    unsigned n = 0;
-
-    for (unsigned i = 0; i < l->n; i++) {
-        struct ring *r = &l->ring[i];
-        if (r->owner != owner || r->gone)
-            continue;
-        if (r->has_token && r->token == token)
-            return r;
-        if (!r->has_token) {
-            open = r;
-            n++;
-        }
-    }
-    if (n != 1)
-        return NULL;
-    open->token = token;
-    open->has_token = true;
-    return open;
+    while (i < l->n && !(l->ring[i].owner == owner && l->ring[i].rkey == rkey && !l->ring[i].gone))
+        i++;
+    return i < l->n ? i : RINGS;
 }
 
 /* What CLC said: SMC_END_LEN bytes of the client, then of the server. */
@@ -126,6 +122,7 @@ static void smc_open(struct ulp_conn *c, const uint8_t *greeting, uint32_t len)
         r->token = e.token;
         r->has_token = true;
         r->size = e.size;
+        l->from_start = true;
     }
 }
 
@@ -148,12 +145,117 @@ static void data_begin(struct ulp_conn *c, const struct ulp_message *m, unsigned
     cmd->idle = true;
     cmd->packets = 0;
     cmd->by_server = r->owner == ULP_CLIENT;
-    *own_of(cmd) =
-        (struct own){.data = true, .owner = r->owner, .token = r->token, .rkey = r->rkey, .from = r->at, .to = r->at};
+    *own_of(cmd) = (struct own){.data = true, .owner = r->owner, .token = r->token, .rkey = r->rkey, .to = r->at};
     ulp_offer_of(c, cmd, (enum ulp_side)r->owner, r->owner == ULP_CLIENT ? ULP_TO_CLIENT : ULP_FROM_CLIENT, r->rkey,
                  r->va, r->size ? r->size : RING_MAX);
     if (!r->size) /* what is asked for is known with the cursor */
         cmd->requested[ULP_TO_CLIENT] = cmd->requested[ULP_FROM_CLIENT] = 0;
+}
+
+/* --- Tokens ----------------------------------------------------------------------------------- */
+
+static struct loose *loose_of(struct link *l, enum ulp_side owner, uint32_t token)
+{
+    for (unsigned i = 0; i < RINGS; i++)
+        if (l->loose[i].used && l->loose[i].owner == owner && l->loose[i].token == token)
+            return &l->loose[i];
+    return NULL;
+}
+
+static void loose_put(struct link *l, enum ulp_side owner, uint32_t token, struct smc_cursor at)
+{
+    struct loose *o = loose_of(l, owner, token);
+
+    if (!o)
+        o = &l->loose[l->next_loose++ % RINGS];
+    *o = (struct loose){.used = true, .owner = (uint8_t)owner, .token = token, .at = at};
+}
+
+static bool is_written(struct ulp_conn *c, const struct ring *r)
+{
+    const struct link *l = ulp_state(c);
+    const struct ulp_command *cmd = ulp_find(c, data_key(r, (unsigned)(r - l->ring)));
+
+    return cmd && cmd->data_first;
+}
+
+/* The ring that may have a token which none has so far: the only one into which something was written since its latest
+ * CDC message; or else, if nothing was written, the only one without a token. *only: no other one can have it. */
+static struct ring *ring_without(struct ulp_conn *c, enum ulp_side owner, bool *only)
+{
+    struct ring *written = NULL, *open = NULL;
+    struct link *l = ulp_state(c);
+    unsigned n_written = 0, n_open = 0;
+
+    for (unsigned i = 0; i < l->n; i++) {
+        struct ring *r = &l->ring[i];
+        if (r->owner != owner || r->gone || (r->has_token && !r->supposed && !r->over))
+            continue;
+        if (!r->has_token) {
+            open = r;
+            n_open++;
+        }
+        if (is_written(c, r)) {
+            written = r;
+            n_written++;
+        }
+    }
+    *only = l->from_start && n_open == 1 && (!n_written || written == open);
+    return n_written == 1 ? written : !n_written && n_open == 1 ? open : NULL;
+}
+
+/* The ring has this token from now on. */
+static void token_set(struct link *l, struct ring *r, uint32_t token, bool known)
+{
+    enum ulp_side owner = (enum ulp_side)r->owner;
+    struct loose *o = loose_of(l, owner, token), was = {.owner = r->owner, .token = r->token, .at = r->at};
+
+    if (o) {
+        r->at = o->at;
+        r->adrift = o->used = false;
+    } else if (r->has_token) { /* a new connection begins at 0, one that was there may be anywhere */
+        r->at = (struct smc_cursor){0, 0};
+        r->adrift = !r->over;
+    }
+    if (r->has_token && !r->over)
+        loose_put(l, owner, was.token, was.at);
+    r->supposed = !known;
+    r->over = false;
+    r->token = token;
+    r->has_token = true;
+}
+
+/* The ring of `owner` that CDC message `s` is about; NULL: not known. */
+static struct ring *ring_of(struct ulp_conn *c, enum ulp_side owner, const struct smc *s)
+{
+    struct link *l = ulp_state(c);
+    const struct loose *o = loose_of(l, owner, s->token);
+    struct ring *r;
+    bool only;
+
+    for (unsigned i = 0; i < l->n; i++)
+        if (l->ring[i].owner == owner && !l->ring[i].gone && l->ring[i].has_token && l->ring[i].token == s->token)
+            return &l->ring[i];
+    if (o && o->at.wrap == s->producer.wrap && o->at.count == s->producer.count)
+        return NULL; /* it announces nothing */
+    r = ring_without(c, owner, &only);
+    if (r)
+        token_set(l, r, s->token, only);
+    else
+        loose_put(l, owner, s->token, s->producer);
+    return r;
+}
+
+/* --- Messages of CDC -------------------------------------------------------------------------- */
+
+/* With the first packet all rings that are known may be written. */
+static void begin_all(struct ulp_conn *c, const struct ulp_message *m)
+{
+    struct link *l = ulp_state(c);
+
+    for (unsigned i = 0; !l->begun && i < l->n; i++)
+        data_begin(c, m, i);
+    l->begun = true;
 }
 
 /* Bytes between two cursors; UINT64_MAX: the ring's size is needed and not known. */
@@ -166,7 +268,7 @@ static uint64_t distance(const struct ring *r, struct smc_cursor a, struct smc_c
     return (uint64_t)wraps * r->size + b.count - a.count;
 }
 
-/* What was written is announced. */
+/* What was written is announced: `n` bytes, UINT64_MAX: not known; `r` is the ring as it was before. */
 static void data_end(struct ulp_conn *c, struct ulp_message *m, const struct smc *s, const struct ring *r, uint64_t key,
                      uint64_t n)
 {
@@ -181,6 +283,8 @@ static void data_end(struct ulp_conn *c, struct ulp_message *m, const struct smc
     cmd->frame = cmd->headless ? m->frame : cmd->data_first;
     cmd->start = cmd->headless ? m->now : cmd->data_start;
     own_of(cmd)->token = r->token;
+    own_of(cmd)->from = r->at;
+    own_of(cmd)->adrift = r->adrift;
     own_of(cmd)->to = s->producer;
     own_of(cmd)->closing = s->closing;
     ulp_complete(c, cmd, m, s->closing, s->closing & ABNORMAL);
@@ -191,24 +295,55 @@ static void data_end(struct ulp_conn *c, struct ulp_message *m, const struct smc
 static void take_cdc(struct ulp_conn *c, struct ulp_message *m, const struct smc *s)
 {
     struct link *l = ulp_state(c);
-    struct ring *r = ring_of(l, ulp_other_side(m->side), s->token);
+    struct ring *r = ring_of(c, ulp_other_side(m->side), s), was;
     unsigned place = r ? (unsigned)(r - l->ring) : 0;
     uint64_t key = r ? data_key(r, place) : 0, n;
 
-    if (!r || (s->producer.wrap == r->at.wrap && s->producer.count == r->at.count))
+    if (!r)
         return;
-    if (s->failover) { /* the data passed on the link that failed */
-        struct ulp_command *cmd = ulp_find(c, key);
-        r->at = s->producer;
-        if (cmd)
-            own_of(cmd)->from = own_of(cmd)->to = r->at;
+    r->over |= s->closing & CLOSED;
+    if (!r->adrift && s->producer.wrap == r->at.wrap && s->producer.count == r->at.count)
         return;
-    }
-    n = distance(r, r->at, s->producer);
+    was = *r;
     r->at = s->producer;
+    r->adrift = false;
+    if (s->failover || (was.adrift && !is_written(c, r)))
+        return; /* the data passed before, or on the link that failed */
+    n = was.adrift ? UINT64_MAX : distance(r, was.at, s->producer);
     r->turn ^= 1;
     data_begin(c, m, place); /* before the other one, as that may be released by it */
-    data_end(c, m, s, r, key, n);
+    data_end(c, m, s, &was, key, n);
+}
+
+/* A WRITE into a ring of which no message told that was captured. */
+static bool smc_unasked(struct ulp_conn *c, struct ulp_message *m, const struct ulp_unasked *u)
+{
+    struct link *l = ulp_state(c);
+    struct ulp_command *cmd;
+    struct ring *r = NULL;
+    bool fresh;
+
+    if (l->from_start || (u->owner == ULP_CLIENT) != (u->dir == ULP_TO_CLIENT))
+        return false;
+    begin_all(c, m);
+    for (unsigned i = 0; i < l->n; i++)
+        if (l->ring[i].owner == u->owner && l->ring[i].rkey == u->rkey)
+            r = &l->ring[i];
+    fresh = !r && (r = ring_add(l, u->owner, u->rkey, u->va)) != NULL;
+    if (fresh)
+        r->guessed = r->adrift = true;
+    if (!r || r->gone || !r->guessed)
+        return false;
+    r->va = u->va < r->va ? u->va : r->va;
+    if (fresh || !is_written(c, r)) { /* all of it lies behind */
+        data_begin(c, m, (unsigned)(r - l->ring));
+        return true;
+    }
+    cmd = ulp_find(c, data_key(r, (unsigned)(r - l->ring)));
+    if (!cmd || !ulp_offer_of(c, cmd, u->owner, u->dir, u->rkey, u->va, u->len))
+        return false;
+    cmd->requested[u->dir] = 0;
+    return true;
 }
 
 /* --- LLC -------------------------------------------------------------------------------------- */
@@ -228,20 +363,12 @@ static void take_rkeys(struct ulp_conn *c, struct ulp_message *m)
         struct smc_rkey k;
         struct ring *r;
         smc_rkey_get(&k, m->body.b, i);
-        if (!has_rkey(l, m->side, k.rkey) && (r = ring_add(l, m->side, k.rkey, k.va)))
+        if (place_of(l, m->side, k.rkey) == RINGS && (r = ring_add(l, m->side, k.rkey, k.va)))
             data_begin(c, m, (unsigned)(r - l->ring));
     }
 }
 
 /* --- Links of a group ------------------------------------------------------------------------- */
-
-static uint8_t place_of(const struct link *l, enum ulp_side owner, uint32_t rkey)
-{
-    for (unsigned i = 0; i < l->n; i++)
-        if (l->ring[i].owner == owner && l->ring[i].rkey == rkey && !l->ring[i].gone)
-            return (uint8_t)i;
-    return RINGS;
-}
 
 /* Add Link: the sender's end of another link, and its memory there. */
 static void keep_told(struct link *l, const struct ulp_message *m)
@@ -347,7 +474,7 @@ static void take_request(struct ulp_conn *c, struct ulp_message *m, const struct
         keep_told(l, m);
     cmd = ulp_begin(c, m, key_of(s, m->side));
     if (cmd)
-        *own_of(cmd) = (struct own){.type = s->type, .link = s->link, .rkey = s->rkey};
+        *own_of(cmd) = (struct own){.type = s->type, .link = s->link, .rkey = s->rkey, .v2 = s->v2};
 }
 
 /* The rings whose R_Keys the message deletes: those of the side that asked for it. */
@@ -380,14 +507,12 @@ static void take_response(struct ulp_conn *c, struct ulp_message *m, const struc
 
 static bool smc_message(struct ulp_conn *c, struct ulp_message *m)
 {
-    struct link *l = ulp_state(c);
     struct smc s;
 
     if (!smc_get(&s, m->body.b, m->body.len))
         return false;
-    for (unsigned i = 0; !m->again && !l->begun && i < l->n; i++)
-        data_begin(c, m, i);
-    l->begun = true;
+    if (!m->again)
+        begin_all(c, m);
     m->once = !s.response; /* cursors go on */
     if (!m->again) {
         if (s.type == SMC_CDC)
@@ -400,7 +525,8 @@ static bool smc_message(struct ulp_conn *c, struct ulp_message *m)
     if (s.type == SMC_CDC)
         snprintf(m->says, sizeof m->says, " CDC token 0x%x cursor %u:%u", s.token, s.producer.wrap, s.producer.count);
     else
-        snprintf(m->says, sizeof m->says, " %s %s", smc_type_str(s.type), s.response ? "response" : "request");
+        snprintf(m->says, sizeof m->says, " %s%s %s", smc_type_str(s.type), s.v2 ? " (v2)" : "",
+                 s.response ? "response" : "request");
     if (m->show)
         smc_layers(m->show, &m->body, &s);
     return true;
@@ -413,14 +539,18 @@ static void smc_name_text(struct buf *b, const struct ulp_command *c)
     const struct own *o = own_const(c);
 
     buf_puts(b, o->data ? "Data" : smc_type_str(o->type));
+    if (o->v2)
+        buf_puts(b, " (v2)");
 }
 
 static void smc_key_text(struct buf *b, const struct ulp_command *c)
 {
     const struct own *o = own_const(c);
 
+    if (o->data && o->token)
+        buf_printf(b, "token 0x%x ", o->token);
     if (o->data)
-        buf_printf(b, "token 0x%x of the %s", o->token, o->owner == ULP_CLIENT ? "client" : "server");
+        buf_printf(b, "of the %s", o->owner == ULP_CLIENT ? "client" : "server");
     else if (o->type == SMC_CONFIRM_RKEY)
         buf_printf(b, "rkey 0x%x", o->rkey);
     else
@@ -434,7 +564,9 @@ static void smc_text(struct buf *b, const struct ulp_command *c)
     smc_name_text(b, c);
     buf_char(b, ' ');
     smc_key_text(b, c);
-    if (o->data && c->response)
+    if (o->data && c->response && o->adrift)
+        buf_printf(b, " up to cursor %u:%u", o->to.wrap, o->to.count);
+    else if (o->data && c->response)
         buf_printf(b, " cursor %u:%u to %u:%u", o->from.wrap, o->from.count, o->to.wrap, o->to.count);
 }
 
@@ -459,7 +591,7 @@ static void smc_values(const struct ulp_command *c, ulp_take *take, void *user)
         {"smc_type", NULL, o->type, !o->data},
         {"link", NULL, o->link, !o->data},
         {"rkey", NULL, o->rkey, o->rkey != 0},
-        {"token", NULL, o->token, o->data},
+        {"token", NULL, o->token, o->data && o->token},
         {"to_client", NULL, o->owner == ULP_CLIENT, o->data},
         {"cursor_wrap", NULL, o->to.wrap, o->data},
         {"cursor", NULL, o->to.count, o->data},
@@ -479,6 +611,7 @@ const struct ulp_proto ulp_smc = {
     .late_commands = true,
     .open = smc_open,
     .message = smc_message,
+    .unasked = smc_unasked,
     .name_text = smc_name_text,
     .key_text = smc_key_text,
     .command_text = smc_text,

@@ -48,6 +48,13 @@ static struct pkt *cdc(struct run *r, uint32_t psn, uint32_t token, uint32_t cou
     return say(r, HOST, psn, b);
 }
 
+static void acknowledge(struct run *r, unsigned from, uint32_t psn)
+{
+    const uint8_t ack[4] = {0x1f, 0, 0, 1};
+
+    put(r, from, OP_ACKNOWLEDGE, psn, ack, 4, NULL, 0);
+}
+
 Test(smc, what_a_cursor_announces_was_written_before)
 {
     struct run *r = run_new("smcr");
@@ -99,6 +106,74 @@ Test(smc, an_answer_ends_the_request_of_the_other_side)
     cr_expect(says(p, "SMC-R Confirm RKey rkey 0x37b: refused"), "%s", p->note.ulp);
     p = say(r, TARGET, 101, message(SMC_TEST_LINK, 0x80));
     cr_expect(says(p, "SMC-R Test Link link 0: answered"), "%s", p->note.ulp);
+    run_free(r);
+}
+
+/* The capture begins when two connections of a link are there: no message told of their rings. The CDC message behind
+ * what is written tells which token a ring has, one that announces nothing tells nothing. */
+Test(smc, rings_of_which_only_writes_tell)
+{
+    struct run *r = run_new("smcr");
+    struct pkt *p;
+
+    cdc(r, 5, 1, 500, 0);
+    acknowledge(r, TARGET, 5);
+    p = with_reth(r, HOST, OP_WRITE_ONLY, 6, VA + 0x700, RKEY, 100, 100);
+    cr_expect(says(p, "SMC-R Data of the server data 0-99"), "%s", p->note.ulp);
+    p = cdc(r, 7, 1, 600, 0);
+    cr_expect(says(p, "SMC-R Data token 0x1 of the server cursor 0:500 to 0:600"), "%s", p->note.ulp);
+    with_reth(r, HOST, OP_WRITE_ONLY, 8, VA + 0x10300, RKEY + 1, 50, 50);
+    p = cdc(r, 9, 1, 600, 0);
+    cr_expect(says(p, "SMC-R CDC token 0x1 cursor 0:600"), "the consumer's cursor moved: %s", p->note.ulp);
+    p = cdc(r, 10, 2, 7000, 0);
+    cr_expect(says(p, "SMC-R Data token 0x2 of the server up to cursor 0:7000"), "%s", p->note.ulp);
+    p = with_reth(r, HOST, OP_WRITE_ONLY, 11, VA + 0x10000, RKEY + 1, 30, 30);
+    cr_expect(says(p, "SMC-R Data token 0x2 of the server data 0-29"), "%s", p->note.ulp);
+    p = cdc(r, 12, 2, 7030, 0);
+    cr_expect(says(p, "SMC-R Data token 0x2 of the server cursor 0:7000 to 0:7030"), "below the first: %s",
+              p->note.ulp);
+    run_end(r);
+    cr_assert_eq(r->n_over, 3);
+    for (unsigned i = 0; i < 3; i++)
+        cr_expect_eq(r->over[i].moved[ULP_FROM_CLIENT], r->over[i].requested[ULP_FROM_CLIENT]);
+    run_free(r);
+}
+
+/* A connection is closed, and its ring is that of another one. */
+Test(smc, a_ring_of_two_connections_one_after_the_other)
+{
+    struct run *r = run_new("smcr");
+    struct pkt *p;
+
+    ring(r);
+    with_reth(r, HOST, OP_WRITE_ONLY, 6, VA, RKEY, 100, 100);
+    cdc(r, 7, 1, 100, 0);
+    cdc(r, 8, 1, 100, 0x40);
+    with_reth(r, HOST, OP_WRITE_ONLY, 9, VA, RKEY, 70, 70);
+    p = cdc(r, 10, 2, 70, 0);
+    cr_expect(says(p, "SMC-R Data token 0x2 of the server cursor 0:0 to 0:70"), "%s", p->note.ulp);
+    run_free(r);
+}
+
+/* Tokens are told by what was written: one that was wrong gives way to the one that fits what is written next. */
+Test(smc, a_token_that_was_supposed_is_corrected)
+{
+    struct run *r = run_new("smcr");
+    struct pkt *p;
+
+    cdc(r, 5, 9, 1, 0);
+    acknowledge(r, TARGET, 5);
+    with_reth(r, HOST, OP_WRITE_ONLY, 6, VA, RKEY, 100, 100);
+    p = cdc(r, 7, 2, 5000, 0);
+    cr_expect(says(p, "SMC-R Data token 0x2 of the server up to cursor 0:5000"), "it may be that of another: %s",
+              p->note.ulp);
+    p = cdc(r, 8, 1, 100, 0);
+    cr_expect(says(p, "SMC-R CDC token 0x1 cursor 0:100"), "%s", p->note.ulp);
+    with_reth(r, HOST, OP_WRITE_ONLY, 9, VA + 100, RKEY, 20, 20);
+    p = cdc(r, 10, 1, 120, 0);
+    cr_expect(says(p, "SMC-R Data token 0x1 of the server cursor 0:100 to 0:120"), "%s", p->note.ulp);
+    p = cdc(r, 11, 2, 5000, 0);
+    cr_expect(says(p, "SMC-R CDC token 0x2 cursor 0:5000"), "%s", p->note.ulp);
     run_free(r);
 }
 
@@ -207,6 +282,10 @@ Test(smc, lengths_of_version_2_in_either_order)
     cr_expect(smc_get(&m, b, sizeof b));
     b[2] = 87;
     cr_expect_not(smc_get(&m, b, sizeof b));
+    b[2] = 88;
+    b[0] = 0x23;
+    cr_expect_not(smc_get(&m, b, sizeof b), "version 2 has no continuations");
+    b[0] = 0x22;
     for (uint32_t n = 0; n < SMC_LEN; n++)
         cr_expect_not(smc_get(&m, b, n));
 }
@@ -259,13 +338,6 @@ static struct pkt *second_end(struct run *r, unsigned from, uint32_t psn, uint8_
     store_be64(b + 80, VA + rkey);
     b[70] = 1;
     return put(r, from, OP_SEND_ONLY, psn, NULL, 0, b, sizeof b);
-}
-
-static void acknowledge(struct run *r, unsigned from, uint32_t psn)
-{
-    const uint8_t ack[4] = {0x1f, 0, 0, 1};
-
-    put(r, from, OP_ACKNOWLEDGE, psn, ack, 4, NULL, 0);
 }
 
 /* Add Link on the first link tells the memory of both ends on the second one. It takes over, and Confirm RKey on the
