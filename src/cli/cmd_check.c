@@ -91,6 +91,7 @@ struct job {
     bool color, begun; /* begun: a frame was read */
     enum print_time time;
     ns_t first;              /* time of the first frame */
+    uint64_t drops;          /* frames that the files say their captures dropped */
     struct bitset *matching; /* -Y: by file, the frames that match */
 };
 
@@ -373,6 +374,7 @@ static void expect(struct trace *t, const struct frame *f)
 static void drops(struct trace *t, uint16_t file, uint64_t n)
 {
     judge_drops(job_of(t)->judge, file, n);
+    job_of(t)->drops += n;
 }
 
 static void assumptions(const struct job *job, struct buf *b)
@@ -380,6 +382,8 @@ static void assumptions(const struct job *job, struct buf *b)
     buf_printf(b, "profile %s; tap ", profile_str(job->o.profile));
     tap_sides_put(&job->sides, &job->o, &job->t, b);
     buf_puts(b, job->o.complete ? "; capture complete" : "; capture not declared complete");
+    if (job->o.complete && job->drops)
+        buf_printf(b, ", but the file says that it dropped %s", count_str(job->drops, "frame"));
     if (job->t.unread)
         buf_printf(b, "; not read to the end: %s", job->t.unread);
 }

@@ -20,6 +20,7 @@ struct finding {
     uint8_t n_frames, n_causes;
     bool by_side;                     /* the verdict rests on the end that the tap is at */
     bool by_clock;                    /* the verdict rests on the order of packets of both directions */
+    bool by_complete;                 /* the verdict rests on the capture having all frames */
     uint16_t missing;                 /* N_* that the verdict needs and the capture does not provide */
     uint16_t file;                    /* index of the file; frame numbers refer to it */
     uint16_t tap;                     /* interface of that file, from 0 */

@@ -23,6 +23,7 @@ static void pack_finding(struct pack *k, struct finding *f)
     pack_frames(k, f->causes, &f->n_causes);
     PACK(k, f->by_side);
     PACK(k, f->by_clock);
+    PACK(k, f->by_complete);
     PACK(k, f->missing);
     PACK(k, f->file);
     PACK(k, f->tap);

@@ -531,6 +531,7 @@ static void finish(struct judge *j)
 
     judge_doubt_sides(j);
     judge_doubt_clocks(j);
+    judge_doubt_complete(j);
     findings_renumber(j->findings, j->conns);
     findings_set(j->findings, j->packets, j->packets - j->foreign, conn_number(j->conns), n.conns);
 }
@@ -571,6 +572,7 @@ void judge_part_end(struct judge *j)
         judge_share_not(j, "somebody tries queue pair numbers");
     judge_cm_end(j);
     judge_doubt_clocks(j);
+    judge_doubt_complete(j);
     judge_share_at(j, PHASE_LAST, 0, 0, 0);
     note_capture_end(j);
 }

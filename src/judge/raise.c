@@ -352,6 +352,7 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
     g.result = g.missing ? V_INCONCLUSIVE : V_FAIL;
     g.by_side = rests_on_side(j, &f, p);
     g.by_clock = f.by_clock;
+    g.by_complete = (rule_table[f.rule].needs | v.needs | f.needs) & N_COMPLETE && !(f.has & N_COMPLETE);
     g.conn = f.flow == FLOW_NONE ? f.conn : j->flow[f.flow].conn;
     if (f.at) {
         g.file = (uint16_t)((f.at - 1) >> 16);

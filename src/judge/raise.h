@@ -60,6 +60,8 @@ uint32_t judge_tap_of(const struct judge *j, const struct finding *f);
 void judge_skewed(struct judge *j, uint32_t tap);
 /* At the end: failures that rest on the order of both directions at a tap whose clocks turned out to differ. */
 void judge_doubt_clocks(struct judge *j);
+/* At the end: failures that rest on the capture having all frames, if its file says, behind them, that it lost some. */
+void judge_doubt_complete(struct judge *j);
 /* A packet of `from` to `to` was captured at a tap, conn_tap_of(). */
 void judge_hear(struct judge *j, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to);
 /* A failure that a message of `peer` to `to` at the tap would refute, which was not captured, or later: it needs other

@@ -382,6 +382,20 @@ void judge_doubt_clocks(struct judge *j)
     findings_doubt(j->findings, N_CLOCK, is_of_skewed, j);
 }
 
+/* --- Frames that the capture lost ---------------------------------------------------------------- */
+
+static bool rests_on_all_frames(void *user, const struct finding *f)
+{
+    (void)user;
+    return f->by_complete;
+}
+
+void judge_doubt_complete(struct judge *j)
+{
+    if (j->drops)
+        findings_doubt(j->findings, N_COMPLETE, rests_on_all_frames, NULL);
+}
+
 /* --- Directions that a tap has captured --------------------------------------------------------- */
 
 /* The word of the way of `from` to `to` at a tap, and its bit: never that of the way back. */
