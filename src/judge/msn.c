@@ -8,7 +8,7 @@ static bool messages_to(struct req_dir *h, uint32_t psn, uint32_t *n)
     const struct read_req *k = req_dir_read(h, psn, 0), *first = k;
     const struct sent *s;
 
-    for (unsigned nth = 1; k && nth < 8; nth++, k = req_dir_read(h, psn, nth))
+    for (unsigned nth = 0; k && nth < 8; k = req_dir_read(h, psn, ++nth))
         first = k;
     if (first && req_dir_data(h, psn))
         return false; /* RDA-01 */
@@ -42,7 +42,23 @@ static bool is_nak(const struct pkt *p)
     return p->op->flags & OPF_ACK && response_type(p) != AETH_ACK;
 }
 
-/* The least and the most messages that the MSN of `a->p` may count. A NAK excludes the message that it refuses. */
+/* True if NAK `a->p` refuses the rest of a READ that the responder has begun to execute, and may have counted: the NAK
+ * is in the middle of the responses, or some were sent before it, to this request or an earlier copy. */
+static bool refuses_rest_of_read(const struct judge *j, const struct judged *a)
+{
+    const struct pkt *p = a->p;
+    const struct read_req *k = req_dir_read(a->h, p->bth.psn, 0);
+    const struct sent *s = k ? req_dir_sent(a->h, k->psn) : NULL;
+    /* an earlier copy may have been answered, and the response lost before the tap */
+    bool began = k && s && s->copies > 1 && !judge_tap_at_responder(j, a->flow, p);
+
+    for (unsigned nth = 0; k && !began && nth < 8; k = req_dir_read(a->h, p->bth.psn, ++nth))
+        began = k->opcode == OP_READ_REQUEST && (k->psn != p->bth.psn || k->rsp_first);
+    return began;
+}
+
+/* The least and the most messages that the MSN of `a->p` may count. A NAK excludes the message that it refuses, unless
+ * that is a READ whose responses have begun. */
 static bool messages_counted(const struct judge *j, const struct judged *a, uint32_t *least, uint32_t *most)
 {
     const struct pkt *p = a->p;
@@ -52,6 +68,7 @@ static bool messages_counted(const struct judge *j, const struct judged *a, uint
     if (!messages_to(a->h, last, least))
         return false;
     *most = *least;
+    *most += nak && refuses_rest_of_read(j, a);
     return nak || messages_to(a->h, psn_prev(executed_end(j, a)), most);
 }
 
