@@ -39,6 +39,14 @@ Test(unreach, errors_of_a_real_host)
             cr_assert(!u.known || len >= 14 + 20 + 8 + 20 + 4);
             free(copy);
         }
+        if (icmp) { /* the same in a VLAN */
+            uint8_t *tagged = malloc(f.caplen + 4);
+            memcpy(tagged, f.data, 12);
+            memcpy(tagged + 12, (const uint8_t[]){0x81, 0, 0, 5}, 4);
+            memcpy(tagged + 16, f.data + 12, f.caplen - 12);
+            cr_assert(unreachable_rx(&u, own, tagged, f.caplen + 4) && u.known);
+            free(tagged);
+        }
         told += icmp;
         frames++;
     }
