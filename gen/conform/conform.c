@@ -184,6 +184,7 @@ static int configure(const struct conform_run *r, struct script_opts *o, struct 
     device->congestion = (struct ep_congestion){.cnps = true, .np = np_config_default()};
     device->faults = r->faults;
     device->n_faults = r->n_faults;
+    device->flaws = r->flaws;
     device->no_self_check = r->n_faults > 0;
     if (!v)
         return 0;

@@ -110,6 +110,7 @@ struct conform_run {
     const struct script_dut *requester; /* a device as host a; NULL: an endpoint of ours */
     enum rule faults[FAULTS_MAX];       /* of the twin */
     unsigned n_faults;
+    uint32_t flaws; /* of the twin, bits 1 << enum flaw */
     /* On a real network; NULL: in virtual time. The caller has filled its members live, peer, patience and tolerance;
      * its `live` has the callback script_live_frame(), with the struct as its user. Of two devices: middle, ends,
      * patience and tolerance. Of a program without an agent: as for script_live_init(), with `lenient`. */

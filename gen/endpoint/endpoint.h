@@ -75,6 +75,7 @@ struct ep_config {
     struct policies policies; /* NULL members: defaults */
     const enum rule *faults;  /* rules to break; copied */
     unsigned n_faults;
+    uint32_t flaws; /* bits 1 << enum flaw */
     uint64_t seed;
     struct ep_congestion congestion;
     uint64_t link_rate; /* bit/s of the port, which congestion control begins with; 0: 100 G */

@@ -431,6 +431,15 @@ static inline bool ep_may_choose(const struct endpoint *ep, enum fault_choice c)
 }
 /* True if `q` is to do now what a rule forbids: the fault is configured and `q` has not committed it yet; counts it. */
 bool ep_fault_choice(struct ep_qp *q, enum fault_choice c);
+/* True if the endpoint has this flaw (gen/endpoint/flaws.c). */
+static inline bool ep_has_flaw(const struct endpoint *ep, unsigned flaw)
+{
+    return UNLIKELY(ep->cfg.flaws >> flaw & 1);
+}
+/* Request `p` as an endpoint with flaws takes it: `p`, or *changed. */
+const struct pkt *ep_flaw_request(const struct ep_qp *q, const struct pkt *p, struct pkt *changed);
+/* Flaw FLAW_RECEIVE_OVERRUN: the next receive is as long as the datagram `p` needs. */
+void ep_flaw_receive(struct ep_qp *q, const struct pkt *p);
 /* Effects `e` of a response on the requester: plan the later request that faults CHOICE_AFTER_FATAL and
  * CHOICE_IN_RNR_WAIT send. */
 void ep_plan_stray(struct ep_qp *q, const struct effects *e, ns_t now);

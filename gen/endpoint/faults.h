@@ -67,6 +67,26 @@ struct fault_info {
     bool unsent;  /* FAULT_CM: the message is not sent */
 };
 
+/* Flaws: what an endpoint does wrong all the time, and what no rule of the wire names. Only those who know its work
+ * requests and its memory can tell: the tests of conformance. */
+enum flaw {
+    FLAW_ANY_PKEY,        /* accept datagrams of any P_Key */
+    FLAW_ANY_RKEY,        /* accept an R_Key that no region or window has */
+    FLAW_EMPTY_WINDOW,    /* complete a bind of a type 2 window to no bytes with success */
+    FLAW_RECEIVE_LOST,    /* UD: consume a receive that is too small */
+    FLAW_RECEIVE_OVERRUN, /* UD: write behind a receive that is too small */
+    FLAW_HEADER_FIRST,    /* UD: put an IPv4 header at the start of the 40 bytes */
+    FLAW_PAD_COUNTED,     /* complete receives with a length that includes the pad bytes */
+    FLAW_COUNT
+};
+struct flaw_info {
+    const char *name;
+    const char *what; /* one line: what the endpoint does wrong */
+};
+extern const struct flaw_info flaw_table[FLAW_COUNT];
+/* The flaw of this name; -1: there is none. */
+int flaw_find(const char *name);
+
 /* faults of one endpoint at most; a rule that can be broken in two ways counts twice */
 #define FAULTS_MAX 64
 

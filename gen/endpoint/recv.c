@@ -35,7 +35,7 @@ static bool pkey_ok(const struct ep_qp *q, const struct pkt *p)
     bool asks = q->qp.attr.mig_state == MIG_ARMED && p->bth.migreq;
     uint16_t own = asks ? q->qp.attr.alt_pkey : q->qp.attr.pkey, got = p->bth.pkey;
 
-    return ((own ^ got) & 0x7fff) == 0 && ((own | got) & 0x8000);
+    return (((own ^ got) & 0x7fff) == 0 && ((own | got) & 0x8000)) || ep_has_flaw(q->ep, FLAW_ANY_PKEY);
 }
 
 static bool is_sound(const struct endpoint *ep, const struct pkt *p)
@@ -194,6 +194,8 @@ static void finish_receive(struct ep_qp *q, const struct effects *e, const struc
 
     if (p->bth.se)
         wc.flags |= WC_SOLICITED;
+    if (ep_has_flaw(q->ep, FLAW_PAD_COUNTED))
+        wc.byte_len += p->bth.padcnt;
     if (p->op->ext & H_IMMDT) {
         wc.flags |= WC_WITH_IMM;
         wc.imm_data = p->immdt.data;
@@ -216,7 +218,7 @@ static bool put_network_header(struct ep_qp *q, const struct pkt *p)
     uint8_t h[UD_GRH_BYTES] = {0};
 
     if (p->addr_len == 4)
-        memcpy(h + 20, p->data + p->ip_off, 20);
+        memcpy(h + (ep_has_flaw(q->ep, FLAW_HEADER_FIRST) ? 0 : 20), p->data + p->ip_off, 20);
     else if (p->addr_len == 16)
         memcpy(h, p->data + p->ip_off, UD_GRH_BYTES);
     return sge_copy(q->ep, recv_pd(q), q->cur_sge, q->cur.num_sge, 0, h, sizeof h, true);
@@ -408,9 +410,18 @@ static struct rsp_env env_of(struct ep_qp *q)
                                                            : 0};
 }
 
+/* UD: a datagram that is dropped takes no receive, unless the endpoint has the flaw FLAW_RECEIVE_LOST. */
+static void lose_receive(struct ep_qp *q, const struct effects *e, ns_t now)
+{
+    if (ep_has_flaw(q->ep, FLAW_RECEIVE_LOST) && q->qp.type == QPT_UD && e->flags & EFF_DROP &&
+        e->reason == WHY_NOT_READY && rq_count(rq_of(q)))
+        take_receive(q, now);
+}
+
 static bool rx_request(struct ep_qp *q, const struct pkt *p, ns_t now)
 {
     struct endpoint *ep = q->ep;
+    struct pkt changed;
     enum wc_status status;
     struct rsp_env env;
     struct effects e;
@@ -419,8 +430,14 @@ static bool rx_request(struct ep_qp *q, const struct pkt *p, ns_t now)
         return false;
     if (UNLIKELY(q->xrcd))
         select_srq(q, p);
+    if (UNLIKELY(ep->cfg.flaws)) {
+        p = ep_flaw_request(q, p, &changed);
+        ep_flaw_receive(q, p);
+    }
     env = env_of(q);
     e = rsp_rx(&q->qp.rsp, &env, p, now);
+    if (UNLIKELY(ep->cfg.flaws))
+        lose_receive(q, &e, now);
     if (UNLIKELY(e.flags & (EFF_DROP | EFF_DUPLICATE)))
         count_request(q, &e, p);
     if (UNLIKELY(e.flags & EFF_ERROR)) {

@@ -167,6 +167,8 @@ static void run_local(struct ep_qp *q, struct ep_swqe *w)
         run_reg_mr(q, w);
     else if (w->opcode == WR_LOCAL_INV)
         w->status = mr_invalidate(t, w->inv_rkey, q->pd, q->qp.qpn, false) == MR_OK ? WC_SUCCESS : WC_LOC_QP_OP_ERR;
+    else if (ep_has_flaw(q->ep, FLAW_EMPTY_WINDOW) && !w->window1 && w->mw_length == 0)
+        w->status = WC_SUCCESS;
     else if (mw_bind(t, &(struct mw_bind){.key = w->inv_rkey,
                                           .new_key = w->rkey,
                                           .mr_key = w->mr_key,

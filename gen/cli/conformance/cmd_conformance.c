@@ -146,12 +146,32 @@ static int option_level(struct conformance_job *j, const char *arg)
     return *arg ? 0 : cli_error("--level: expected letters of M, S and I");
 }
 
+/* Neither a rule nor a flaw has this name. */
+static int no_fault(const char *arg)
+{
+    struct buf b = {0};
+    int status;
+
+    for (unsigned i = 0; i < FLAW_COUNT; i++)
+        buf_printf(&b, "%s%s", i ? ", " : "", flaw_table[i].name);
+    status = cli_error("--fault %s: no rule of this name that a device can break here; see `rdmagen faults`. "
+                       "Other faults: %s",
+                       arg, buf_str(&b));
+    buf_free(&b);
+    return status;
+}
+
 static int option_fault(struct conformance_job *j, const char *arg)
 {
     const struct fault_info *f = fault_find(rule_find(arg));
+    int flaw = flaw_find(arg);
 
+    if (flaw >= 0) {
+        j->run.flaws |= 1u << flaw;
+        return 0;
+    }
     if (!f || j->run.n_faults == FAULTS_MAX)
-        return cli_error("--fault %s: no rule of this name that a device can break here; see `rdmagen faults`", arg);
+        return no_fault(arg);
     j->run.faults[j->run.n_faults++] = f->rule;
     return 0;
 }
