@@ -63,6 +63,7 @@ struct episode {
     /* STOPPED: other queue pairs of the requester's host sent meanwhile; the silence is that of its ACK timeout, which
      * is known or was the same before. With neither its time is not_known. */
     bool others, timed;
+    bool ahead; /* IMPLIED: the response came, but before an earlier one, which came then: its requester dropped it */
     /* PAUSE: how often nothing was outstanding, and the requester sent when the pause ended, far later than usual; that
      * time */
     uint32_t rests;

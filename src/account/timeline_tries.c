@@ -193,6 +193,7 @@ static void back_by_skip(struct timeline *t, struct direction *d, const struct e
     if (x) {
         x->sent = s ? s->last : 0;
         x->instead = instead;
+        x->ahead = since && !d->stuck.open;
     }
     resend_from(t, d, e, ep);
 }

@@ -56,7 +56,8 @@ const struct bill_kind *bill_kind_of(const struct explainer *x, const struct epi
                                   spent = {CAUSE_RETRY_EXCEEDED, SENTENCE_TIME_SPENT, false},
                                   far = {CAUSE_READ_DEPTH, SENTENCE_TIME_DEPTH_FAR, true},
                                   stopped = {CAUSE_LOST_LAST_PACKET, SENTENCE_TIME_STOPPED_LOST, false},
-                                  unsure = {CAUSE_LOST_LAST_PACKET, SENTENCE_TIME_STOPPED_UNSURE, false};
+                                  unsure = {CAUSE_LOST_LAST_PACKET, SENTENCE_TIME_STOPPED_UNSURE, false},
+                                  ahead = {CAUSE_REORDER, SENTENCE_TIME_AHEAD, false};
     ns_t rtt;
 
     if (e->why == TROUBLE_RNR && !e->nak)
@@ -65,6 +66,8 @@ const struct bill_kind *bill_kind_of(const struct explainer *x, const struct epi
         return has_spent(x, e) ? &spent : &bill_kinds[TROUBLE_DEAD];
     if (e->why == TROUBLE_DEPTH && e->wait)
         return &far;
+    if (e->why == TROUBLE_IMPLIED && e->ahead)
+        return &ahead;
     if (e->why == TROUBLE_STOPPED && (e->others || e->timed))
         return e->others && e->timed ? &stopped : &unsure;
     if (e->why != TROUBLE_TIMEOUT)
@@ -93,10 +96,11 @@ struct fact bill_fact(const struct explainer *x, const struct episode *e, const 
 
 void bill_take_frames(struct incident *s, const struct episode *e)
 {
-    bool late = e->why >= TROUBLE_SLOW; /* nothing that the tap saw was lost */
+    bool late = e->why >= TROUBLE_SLOW;                /* nothing that the tap saw was lost */
+    bool answered = late || e->why == TROUBLE_IMPLIED; /* nor was the request: a response to it is missing */
 
     s->n_frames = 0;
-    incident_frame(s, late ? ROLE_EVIDENCE : ROLE_LOST, e->sent);
+    incident_frame(s, answered ? ROLE_EVIDENCE : ROLE_LOST, e->sent);
     incident_frame(s, ROLE_INSTEAD, e->instead);
     incident_frame(s, late ? ROLE_EVIDENCE : ROLE_NAK, e->nak);
     incident_frame(s, ROLE_RETRANSMISSION, e->back);

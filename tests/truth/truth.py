@@ -166,6 +166,8 @@ STATED_ANYWHERE = (
 # Of these, at taps with a floor, no statement that is likely is refuted either.
 STATED_LIKELY = (
     (2, 332),  # of three copies of an atomic, the first one is held back until the others have passed
+    (4, 4),    # READ responses that came before an earlier one are requested again
+    (4, 65),   # a READ response is lost behind the tap, and its READ arrived
 )
 # Accounts that are held at the requester alone as well.
 AT_REQUESTER = (
