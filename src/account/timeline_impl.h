@@ -174,11 +174,11 @@ struct direction {
         uint32_t msgs;      /* messages begun since */
         uint32_t next, una; /* PSN behind the last request, and behind the last one that was acknowledged */
     } again;
-    bool have_first;      /* first */
-    uint32_t first;       /* PSN of the first request */
-    uint32_t progress;    /* responses that acknowledged more than the ones before */
-    uint32_t backs;       /* times that the requester went back, but for RNR NAKs, since a response that it accepted */
-    bool by_nak;          /* it went back last for a NAK, explicit or implied; no response was accepted since */
+    bool have_first;   /* first */
+    uint32_t first;    /* PSN of the first request */
+    uint32_t progress; /* responses that acknowledged more than the ones before */
+    uint32_t backs;    /* times that it went back, but for RNR NAKs that it obeyed, since a response that it accepted */
+    bool by_nak;       /* it went back last for a NAK, explicit or implied; no response was accepted since */
     uint32_t reads_from;  /* req_dir.reads_at when the queue pair was reset */
     bool have_limit;      /* limit */
     bool have_msn;        /* msn_ahead */

@@ -28,7 +28,7 @@ static void resend_from(struct timeline *t, struct direction *d, const struct ev
     if (ep_at && !ep_at->back)
         ep_at->back = frame_u32(p);
     d->resend.ep = ep;
-    d->backs += !d->rnr.open;
+    d->backs += !d->rnr.open || d->rnr.dropped;
     d->resend.psn = e->h->next;
     d->resend.requests = psn_diff(e->h->next, psn_add(p->bth.psn, req_dir_span(e->h, p))) > 0;
     d->resend.responses = p->op->flags & OPF_READ_REQ && d->have_rsp && psn_diff(d->rsp_high, p->bth.psn) > 0;

@@ -138,6 +138,7 @@ ALSO = (
     (1, 11062),          # an ACK comes in place of the response to a READ that is repeated
     (79, FABRICS + 43),  # a class is paused of which requests passed before all pauses only
     (60, 1367),          # responses that are late pass the other tap before the retransmission
+    (4, 60),             # an RNR NAK that is dropped comes before the last retry for a READ response
 )
 # The same, of whose accounts nothing is held.
 STATED = (
