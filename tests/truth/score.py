@@ -44,17 +44,19 @@ class Share:
     def add(self, true, said, hidden=(), holds=False, undecided=None, clocks=1):
         """The states of one account, and those that an explanation gives it (None: it has none). What is `hidden` is not counted: the tap
         does not see what tells these states from others; it may say anything of that time. If the network `holds` frames back, a response that
-        comes later than usual is late, by the definition of peer_slow, but no responder was slow. `undecided`: time in states
+        comes later than usual is late, by the definition of peer_slow, but no responder was slow; and late, not a wait for the
+        depth of READs, as that definition goes first (src/account/account.h). `undecided`: time in states
         that no tap tells from the work of a program that posts no more. A pause that the clock of another tap dates is as exact as
         clocks can be compared."""
         late = (said or {}).get("peer_slow", 0) - true.get("peer_slow", 0) if holds else 0
-        spare = max(0, min(late, true.get("response", 0) + true.get("transfer", 0))) + sum(true.get(s, 0) for s in hidden)
+        shared = 0 if "read_depth" in hidden else max(0, min(late, true.get("read_depth", 0) - (said or {}).get("read_depth", 0)))
+        spare = max(0, min(late - shared, true.get("response", 0) + true.get("transfer", 0))) + sum(true.get(s, 0) for s in hidden)
         for s, ns in (undecided or {}).items():
             spare += max(0, min((said or {}).get(s, 0), ns) - true.get(s, 0)) if s not in hidden else 0
         self.hidden += sum(true.get(s, 0) for s in hidden)
         true = {s: ns for s, ns in true.items() if s not in hidden}
         t, said = lost(true), said or {}
-        right = sum(min(true.get(s, 0), said.get(s, 0)) for s in COSTS)
+        right = sum(min(true.get(s, 0), said.get(s, 0)) for s in COSTS) + shared
         right += max(0, min(true.get("paused", 0) - said.get("paused", 0), SLACK, t - right)) if clocks > 1 else 0
         unknown = min(t - right, said.get("not_known", 0)) if said else t - right
         self.lost += t

@@ -139,6 +139,7 @@ ALSO = (
     (79, FABRICS + 43),  # a class is paused of which requests passed before all pauses only
     (60, 1367),          # responses that are late pass the other tap before the retransmission
     (4, 60),             # an RNR NAK that is dropped comes before the last retry for a READ response
+    (5, 4),              # responses to READs are late in a full queue, while the depth holds further READs back
 )
 # The same, of whose accounts nothing is held.
 STATED = (
