@@ -73,6 +73,21 @@ class Packet:
         return self
 
 
+def block(kind, body):
+    """A block of pcapng."""
+    body += bytes(-len(body) % 4)
+    return struct.pack("<2I", kind, len(body) + 12) + body + struct.pack("<I", len(body) + 12)
+
+
+def write_dropped(path, packets, drops):
+    """A pcapng file that says, behind the frames, that its interface dropped so many."""
+    blocks = block(0x0a0d0d0a, struct.pack("<I2Hq", 0x1a2b3c4d, 1, 0, -1)) + block(1, struct.pack("<2HI3H", 1, 0, 0, 9, 1, 9) + bytes(6))
+    for p in packets:
+        blocks += block(6, struct.pack("<5I", 0, p.ts >> 32, p.ts & 0xffffffff, len(p.data), len(p.data)) + p.data)
+    with open(path, "wb") as f:
+        f.write(blocks + block(5, struct.pack("<3I2HQI", 0, 0, 0, 5, 8, drops, 0)))
+
+
 def read_pcap(path):
     raw = open(path, "rb").read()
     magic = struct.unpack_from("<I", raw)[0]

@@ -70,6 +70,7 @@ void analyses_packet(struct analyses *a, const struct pkt *p)
 void analyses_drops(struct analyses *a, uint16_t file, uint64_t n)
 {
     judge_drops(a->judge, file, n);
+    explain_drops(a->explainer, file, n);
 }
 
 void analyses_end(struct analyses *a)

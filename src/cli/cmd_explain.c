@@ -427,6 +427,11 @@ static int end(struct trace *t)
     return job->annotate ? annotate(job) : EXIT_OK;
 }
 
+static void drops(struct trace *t, uint16_t file, uint64_t n)
+{
+    explain_drops(job_of(t)->explainer, file, n);
+}
+
 static void stop(struct trace *t)
 {
     struct job *job = job_of(t);
@@ -443,4 +448,4 @@ static void stop(struct trace *t)
 }
 
 TRACE_CMD(explain, .digests = true, .per_flow = ROOM_EXPLAINED, .rows = "incident", .init = init, .option = option,
-          .packet = packet, .filter_shows = true, .stop = stop)
+          .packet = packet, .drops = drops, .filter_shows = true, .stop = stop)

@@ -105,6 +105,8 @@ static void drops(struct trace *t, uint16_t file, uint64_t n)
 
     if (s->judge)
         judge_drops(s->judge, file, n);
+    if (s->explainer)
+        explain_drops(s->explainer, file, n);
 }
 
 static int end(struct trace *t)

@@ -139,6 +139,8 @@ void explain_free(struct explainer *x);
 /* Several files: convert the times of incidents to the clock of the first file, where packets that two taps saw give
  * the clock offset. To be called before the first packet; false: no memory. */
 bool explain_align(struct explainer *x);
+/* File `file`, from 0, says that its capture dropped `n` frames: what it does not show may have been on the wire. */
+void explain_drops(struct explainer *x, uint16_t file, uint64_t n);
 /* After the last packet: close open incidents, compare taps, sort incidents, worst first. */
 void explain_end(struct explainer *x);
 size_t explain_n(const struct explainer *x);

@@ -257,8 +257,9 @@ struct explainer {
     struct to_host *to_hosts;      /* explain_hosts_index(); NULL: there is none */
     uint32_t n_to_hosts;           /* of to_hosts */
     bool begun[EXPLAIN_FILES];
-    ns_t began[EXPLAIN_FILES]; /* by file: time of its first frame */
-    ns_t ended[EXPLAIN_FILES]; /* likewise, the latest time of its frames */
+    ns_t began[EXPLAIN_FILES];     /* by file: time of its first frame */
+    ns_t ended[EXPLAIN_FILES];     /* likewise, the latest time of its frames */
+    uint64_t drops[EXPLAIN_FILES]; /* likewise, frames that it says its capture dropped */
     struct stamp latest[EXPLAIN_FILES];
     struct set_back set_back;
 };
@@ -274,6 +275,8 @@ void incident_add(struct incident *s, const struct fact *f);
 /* The capture lacks packets of its connection: it is possible at most if its hypothesis rests on what was not seen, and
  * no further fact proves it. */
 void incident_doubt(struct incident *s);
+/* Likewise, whatever proves it: the capture says that it dropped frames, so that nothing shows where one was lost. */
+void incident_doubt_seen(struct incident *s);
 /* Add a frame; 0: none. Without room it is only counted. */
 void incident_frame(struct incident *s, enum frame_role role, uint32_t frame);
 /* Likewise, a frame of another tap. */

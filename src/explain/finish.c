@@ -229,13 +229,21 @@ static void doubt_merged(struct explainer *x)
     bitset_free(&merged);
 }
 
+/* Whether the file of a tap says that its capture dropped frames. */
+static bool tap_dropped(const struct explainer *x, uint32_t tap)
+{
+    return tap >> 16 < EXPLAIN_FILES && x->drops[tap >> 16];
+}
+
 /* What was not seen may have passed where the capture lacks packets of the connection. */
 static void doubt(struct explainer *x)
 {
     for (uint32_t i = 0; i < x->n; i++) {
         struct incident *s = &x->incidents[i];
         uint32_t peer = s->flow == FLOW_NONE ? FLOW_NONE : conn_flow_at(observer_conns(x->observer), s->flow)->peer;
-        if (explain_lacks(x, s->flow) || explain_lacks(x, peer))
+        if (tap_dropped(x, s->tap))
+            incident_doubt_seen(s);
+        else if (explain_lacks(x, s->flow) || explain_lacks(x, peer))
             incident_doubt(s);
     }
 }
@@ -280,6 +288,12 @@ static void settle_places(struct explainer *x)
     for (uint32_t i = 0; i < x->n; i++)
         if (x->incidents[i].place == PLACE_UNKNOWN)
             x->incidents[i].passed = x->incidents[i].missed = 0;
+}
+
+void explain_drops(struct explainer *x, uint16_t file, uint64_t n)
+{
+    if (file < EXPLAIN_FILES)
+        x->drops[file] += n;
 }
 
 void explain_end(struct explainer *x)

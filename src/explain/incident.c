@@ -91,14 +91,18 @@ void incident_add(struct incident *s, const struct fact *f)
         s->facts[s->n_facts++] = *f;
 }
 
+void incident_doubt_seen(struct incident *s)
+{
+    if (s->n_facts && certainties[s->facts[0].sentence] & NEEDS_WHOLE)
+        s->certainty = POSSIBLE;
+}
+
 void incident_doubt(struct incident *s)
 {
-    if (!s->n_facts || !(certainties[s->facts[0].sentence] & NEEDS_WHOLE))
-        return;
     for (unsigned i = 1; i < s->n_facts; i++)
         if (proofs[s->facts[i].sentence] == PROVES)
             return;
-    s->certainty = POSSIBLE;
+    incident_doubt_seen(s);
 }
 
 int incident_failure(const struct incident *s)

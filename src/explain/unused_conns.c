@@ -251,6 +251,18 @@ static void put_set_back(const struct explainer *x, const char *sep, struct buf 
     buf_puts(b, ": times and the order of frames are not to be trusted from there on.");
 }
 
+/* Frames that the captures lost, as their files say. */
+static void put_drops(const struct explainer *x, const char *sep, struct buf *b)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < EXPLAIN_FILES; i++)
+        n += x->drops[i];
+    if (n)
+        buf_printf(b, "%sThe capture says that it dropped %s: what it does not show may have been on the wire.",
+                   b->len ? sep : "", count_str(n, "frame"));
+}
+
 void explain_remarks(struct explainer *x, const char *sep, struct buf *b)
 {
     struct kind empty = {0}, unanswered = {0};
@@ -273,6 +285,7 @@ void explain_remarks(struct explainer *x, const char *sep, struct buf *b)
                    "the answers were lost "
                    "or passed elsewhere.",
                    empty.n ? sep : "", count_str(unanswered.n, "connection"), unanswered.first);
+    put_drops(x, sep, b);
     put_iwarp(x, sep, b);
     put_set_back(x, sep, b);
     guessable_put(x, sep, b);
