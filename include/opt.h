@@ -22,10 +22,12 @@ struct opt_clash {
     const char *why; /* with `other` 0: the message after the option's name */
 };
 
-/* An option letter of another program that users know and that is refused here; the table ends with an all-zero row. */
+/* An option of another program, or command, that users know and that is refused here; the table ends with an all-zero
+ * row. */
 struct opt_foreign {
-    char letter;
-    const char *of;      /* the program, or what the letter means there */
+    char letter;         /* 0: it has none that is refused */
+    const char *name;    /* its long name without dashes; NULL: none that is refused */
+    const char *of;      /* the program; if `name` is NULL, what the letter means there may follow */
     const char *instead; /* what does the same here, for the message */
     const char *was;     /* long name that had this letter in the last release; NULL: none */
 };

@@ -44,8 +44,8 @@ void cmd_connect_help(struct buf *b)
 enum { DATAGRAMS = AS_OWN };
 
 static const struct opt_foreign letters[] = {
-    {'u', "perftest (--qp-timeout)", "write --datagram", "datagram"},
-    {0, NULL, NULL},
+    {'u', "qp-timeout", "perftest", "write --datagram", "datagram"},
+    {0, NULL, NULL, NULL, NULL},
 };
 
 static const struct opt_clash clashes[] = {

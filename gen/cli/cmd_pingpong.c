@@ -58,8 +58,8 @@ void cmd_pingpong_help(struct buf *b)
 enum { ONE_QUEUE_PAIR = AS_OWN };
 
 static const struct opt_foreign letters[] = {
-    {'Q', "perftest (--cq-mod)", "--qp is the number of queue pairs", "qps"},
-    {0, NULL, NULL},
+    {'Q', "cq-mod", "perftest", "--qp is the number of queue pairs", "qps"},
+    {0, NULL, NULL, NULL, NULL},
 };
 
 static const struct opt_clash clashes[] = {

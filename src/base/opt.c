@@ -117,6 +117,27 @@ static const char *nearest(const struct opt_state *s, const char *word, size_t l
     return text;
 }
 
+/* True after a message if an option, the letter `c` or, with 0, the long one at the start of `word`, is one that is
+ * known from elsewhere. */
+static bool report_foreign(const struct opt_state *s, char c, const char *word)
+{
+    size_t len = strcspn(word, "=");
+
+    for (const struct opt_foreign *f = s->foreign; f && f->of; f++) {
+        if (c && c == f->letter) {
+            cli_error("%s: -%c is an option of %s%s%s%s%s%s; here %s", s->argv[0], c, f->of, f->name ? " (--" : "",
+                      f->name ? f->name : "", f->name ? ")" : "", f->was ? ", and no longer --" : "",
+                      f->was ? f->was : "", f->instead);
+            return true;
+        }
+        if (!c && f->name && strlen(f->name) == len - 2 && memcmp(f->name, word + 2, len - 2) == 0) {
+            cli_error("%s: --%s is an option of %s; here %s", s->argv[0], f->name, f->of, f->instead);
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Report the option for which getopt_long() returned `c`. */
 static void report_bad_option(const struct opt_state *s, int c)
 {
@@ -130,12 +151,8 @@ static void report_bad_option(const struct opt_state *s, int c)
                        : is_long && candidates(s, word) > 1           ? "is short for more than one option"
                                                                       : "is no option";
 
-    for (const struct opt_foreign *f = is_long ? NULL : s->foreign; f && f->letter; f++)
-        if (f->letter == optopt) {
-            cli_error("%s: -%c is an option of %s%s%s; here %s", s->argv[0], f->letter, f->of,
-                      f->was ? ", and no longer --" : "", f->was ? f->was : "", f->instead);
-            return;
-        }
+    if (!(is_long && optopt) && report_foreign(s, is_long ? 0 : (char)optopt, word))
+        return;
     cli_error("%s: %.*s %s%s; `%s help %s` lists the options", s->argv[0], len, is_long ? word : shorts, what,
               is_long && !optopt && candidates(s, word) == 0 ? nearest(s, word, (size_t)len, near) : "", cli_program(),
               s->argv[0]);

@@ -80,16 +80,16 @@ static const struct opt_def defs[] = {
 
 /* Options of tshark, and what does the same here. */
 static const struct opt_foreign foreign[] = {
-    {'o', "tshark", "there are no preferences; --udp-port, --rd, --dc and --no-verify choose how packets are read"},
-    {'z', "tshark", "`rdmatrace flows`, `rdmatrace ops` and `rdmatrace decode -q` have the statistics"},
-    {'d', "tshark", "--udp-port PORT reads a further UDP port as RoCEv2"},
-    {'2', "tshark", "-Y reads the files twice by itself where a field needs that (rdma.finding, rdma.cause)"},
-    {'R', "tshark", "-Y filters"},
-    {'F', "tshark", "-w FILE.pcap writes pcap, any other name pcapng"},
-    {'N', "tshark", "names are never looked up: leave it out"},
-    {'J', "tshark", "-T json has all protocols; `-T fields -e FIELD` chooses"},
-    {'Q', "tshark", "-q prints a summary only"},
-    {0, NULL, NULL},
+    {'o', NULL, "tshark", "there are no preferences; --udp-port, --rd, --dc and --no-verify choose how packets are read"},
+    {'z', NULL, "tshark", "`rdmatrace flows`, `rdmatrace ops` and `rdmatrace decode -q` have the statistics"},
+    {'d', NULL, "tshark", "--udp-port PORT reads a further UDP port as RoCEv2"},
+    {'2', NULL, "tshark", "-Y reads the files twice by itself where a field needs that (rdma.finding, rdma.cause)"},
+    {'R', NULL, "tshark", "-Y filters"},
+    {'F', NULL, "tshark", "-w FILE.pcap writes pcap, any other name pcapng"},
+    {'N', NULL, "tshark", "names are never looked up: leave it out"},
+    {'J', NULL, "tshark", "-T json has all protocols; `-T fields -e FIELD` chooses"},
+    {'Q', NULL, "tshark", "-q prints a summary only"},
+    {0, NULL, NULL, NULL, NULL},
 };
 
 void cmd_decode_help(struct buf *b)
