@@ -18,6 +18,8 @@
 static int put_seconds(char *s, size_t size, const struct ladder *l, const struct row *row)
 {
     struct buf b = {0};
+    uint64_t magnitude;
+    ns_t since;
     int n;
 
     if (l->o.put_time) {
@@ -26,7 +28,10 @@ static int put_seconds(char *s, size_t size, const struct ladder *l, const struc
         buf_free(&b);
         return n;
     }
-    return snprintf(s, size, "%.*f", l->nanoseconds ? 9 : 6, (double)(row->ts - l->origin) / 1e9);
+    since = row->ts - l->origin;
+    magnitude = since < 0 ? -(uint64_t)since : (uint64_t)since; /* cut, as `-t r` of decode and tshark does */
+    return snprintf(s, size, "%s%llu.%0*llu", since < 0 ? "-" : "", (unsigned long long)(magnitude / NS_PER_S),
+                    l->nanoseconds ? 9 : 6, (unsigned long long)(magnitude % NS_PER_S / (l->nanoseconds ? 1 : 1000)));
 }
 
 /* "12"; with two taps "12/30", or "12/-" if the second tap did not see the packet. */
