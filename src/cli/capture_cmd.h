@@ -23,11 +23,18 @@
 
 /* Option rows that all these commands have. */
 #define TRACE_OPTIONS                                                                                                  \
-    {'r', "read-file", "FILE", "read FILE; the same as naming it as an operand; - is standard input"},                 \
+    TRACE_OPTION_READ,                                                                                                 \
         {'i', "interface", "IFACE",                                                                                    \
          "capture live from IFACE, in place of a file, until it is interrupted; may be repeated"},                     \
-        {'a', "autostop", "WHEN", "with -i: stop after duration:SECONDS or packets:N"},                                \
-        {TRACE_KEY_CONN, "conn", "N", CONN_HELP},                                                                      \
+        {'a', "autostop", "WHEN", "with -i: stop after duration:SECONDS or packets:N"}, TRACE_OPTIONS_CHOICE
+/* The same for commands that read nothing but files. */
+#define TRACE_OPTIONS_FILES TRACE_OPTION_READ, TRACE_OPTIONS_CHOICE
+#define TRACE_OPTION_READ                                                                                              \
+    {                                                                                                                  \
+        'r', "read-file", "FILE", "read FILE; the same as naming it as an operand; - is standard input"                \
+    }
+#define TRACE_OPTIONS_CHOICE                                                                                           \
+    {TRACE_KEY_CONN, "conn", "N", CONN_HELP},                                                                          \
         {TRACE_KEY_PAIR, "pair", "PAIR",                                                                               \
          "two queue pairs that are connected, ADDRESS:QPN,ADDRESS:QPN; may be repeated"},                              \
         {TRACE_KEY_UDP_PORT, "udp-port", "PORT", "a further UDP destination port of RoCEv2; may be repeated"},         \
@@ -165,7 +172,8 @@ struct trace_cmd {
     int (*end)(struct trace *t);
     /* Release the memory of start() and option(). */
     void (*stop)(struct trace *t);
-    const struct opt_clash *clashes; /* combinations of options that are refused; NULL: none */
+    const struct opt_foreign *foreign; /* options that others have; NULL: none */
+    const struct opt_clash *clashes;   /* combinations of options that are refused; NULL: none */
     /* returns the cases of struct opt_clash that apply; called when all options were read. NULL: none */
     unsigned (*cases)(struct trace *t);
     /* t->observer gets all packets, whether they pass -Y or not: the filter only selects what packet() shows */

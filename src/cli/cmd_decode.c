@@ -80,7 +80,8 @@ static const struct opt_def defs[] = {
 
 /* Options of tshark, and what does the same here. */
 static const struct opt_foreign foreign[] = {
-    {'o', NULL, "tshark", "there are no preferences; --udp-port, --rd, --dc and --no-verify choose how packets are read"},
+    {'o', NULL, "tshark",
+     "there are no preferences; --udp-port, --rd, --dc and --no-verify choose how packets are read"},
     {'z', NULL, "tshark", "`rdmatrace flows`, `rdmatrace ops` and `rdmatrace decode -q` have the statistics"},
     {'d', NULL, "tshark", "--udp-port PORT reads a further UDP port as RoCEv2"},
     {'2', NULL, "tshark", "-Y reads the files twice by itself where a field needs that (rdma.finding, rdma.cause)"},

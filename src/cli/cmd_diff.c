@@ -15,7 +15,7 @@ enum {
 #define TOLERANCE 10 /* percent */
 
 static const struct opt_def defs[] = {
-    TRACE_OPTIONS,
+    TRACE_OPTIONS_FILES,
     TRACE_CORES,
     {KEY_TOLERANCE, "tolerance", "PERCENT", "how much a value of B may differ from that of A (10)"},
     {KEY_MATCH, "match", "HOW",
@@ -25,6 +25,12 @@ static const struct opt_def defs[] = {
     {'T', "format", "FORMAT", "text (default) or json"},
     {'v', "verbose", NULL, "show the values that do not differ, too"},
     TRACE_OPTIONS_END,
+};
+
+static const struct opt_foreign foreign[] = {
+    {'i', "interface", "other commands",
+     "two files are compared; save the packets first: rdmatrace decode -i IFACE -w FILE", NULL},
+    {0, NULL, NULL, NULL, NULL},
 };
 
 void cmd_diff_help(struct buf *b)
@@ -205,9 +211,6 @@ static int option(struct trace *t, int key, const char *arg)
 
 static int instead(struct trace *t)
 {
-    if (t->iface)
-        return cli_error("diff: two files are compared; save the packets first: rdmatrace decode -i %s -w FILE",
-                         t->iface);
     if (t->n_files != 2)
         return cli_error("diff: expected two captures, A and B, not %zu", t->n_files);
     return EXIT_OK;
@@ -267,4 +270,5 @@ static void stop(struct trace *t)
     diff_side_free(job_of(t)->b);
 }
 
-TRACE_CMD(diff, .init = init, .option = option, .instead = instead, .packet = packet, .drops = drops, .stop = stop)
+TRACE_CMD(diff, .init = init, .option = option, .foreign = foreign, .instead = instead, .packet = packet,
+          .drops = drops, .stop = stop)

@@ -19,7 +19,7 @@ enum { KEY_BASELINE = 256, KEY_FROM, KEY_TUTORIAL, KEY_LINK, KEY_DETAIL };
 #define FROM_MAX   16                   /* files of --from */
 
 static const struct opt_def defs[] = {
-    TRACE_OPTIONS,
+    TRACE_OPTIONS_FILES,
     TRACE_CORES,
     {KEY_BASELINE, "baseline", "OTHER", "put the results of another capture beside those of FILE"},
     {KEY_FROM, "from", "RESULTS",
@@ -37,6 +37,12 @@ static const struct opt_def defs[] = {
     {'o', "output", "FILE", "write the page to FILE; what it held before is replaced; - is standard output"},
     TRACE_ANONYMIZE,
     TRACE_OPTIONS_END,
+};
+
+static const struct opt_foreign foreign[] = {
+    {'i', "interface", "other commands",
+     "the packets are read twice; save them first: rdmatrace decode -i IFACE -w FILE", NULL},
+    {0, NULL, NULL, NULL, NULL},
 };
 
 void cmd_report_help(struct buf *b)
@@ -322,9 +328,6 @@ static int start(struct trace *t)
                                   .detail = job->detail ? job->detail : 1};
     struct meter_opts measured = {.files = t->files, .work = {.user = job, .over = on_over}, .tick = report_tick};
 
-    if (t->iface)
-        return cli_error("report: the packets are read twice; save them first: rdmatrace decode -i %s -w FILE",
-                         t->iface);
     if (beside_replaces(job->path, t->files, t->n_files))
         return cli_error("report: -o %s is one of the captures", job->path);
     if (cap_is_capture(job->path))
@@ -383,4 +386,4 @@ static void stop(struct trace *t)
     report_free(job_of(t)->baseline);
 }
 
-TRACE_CMD(report, .option = option, .instead = instead, .packet = packet, .stop = stop)
+TRACE_CMD(report, .option = option, .foreign = foreign, .instead = instead, .packet = packet, .stop = stop)

@@ -112,6 +112,7 @@ int capture_arguments(const struct trace_cmd *cmd, struct trace *t, int argc, ch
     bool ulp;
 
     opt_start(&s, cmd->defs, argc, argv);
+    s.foreign = cmd->foreign;
     while (status == EXIT_OK && !t->answered && (key = opt_next(&s, &arg, &operand)) != 0)
         status = take_option(cmd, t, key, arg);
     if (status == EXIT_OK && !t->answered)
