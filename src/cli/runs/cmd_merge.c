@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const struct opt_def defs[] = {
     {'l', "list", NULL,
@@ -95,6 +96,8 @@ static int list(const char *folder)
     struct buf out = {0};
     struct run r;
 
+    if (access(folder, F_OK) < 0)
+        return cli_error("%s: %s", folder, strerror(errno));
     if (run_open(&r, folder) < 0)
         return cli_error("%s: this is no run of `rdmatrace scan`", folder);
     buf_printf(&out, "%10s %15s %15s  %-7s  %s\n", "packets", "bytes", "bytes a packet", "scanned", "file");
@@ -121,6 +124,8 @@ int cmd_merge(int argc, char **argv)
         return list(argv[2]);
     if (argc < 3 || argv[1][0] == '-')
         return cli_error("merge: expected RUN and a command: check, explain, flows or ops");
+    if (access(argv[1], F_OK) < 0)
+        return cli_error("%s: %s", argv[1], strerror(errno));
     if (!run_is(argv[1]))
         return cli_error("%s: this is no run of `rdmatrace scan`", argv[1]);
     return merge_run(argv[2], argv + 3, (size_t)argc - 3, argv[1]);
