@@ -18,7 +18,10 @@ static int read_topology(struct topology *t, const char *path)
     int r = sim_read_file(path, &text);
 
     buf_str(&text); /* ends it with a NUL */
-    if (r < 0)
+    if (r == -ENOENT)
+        r = cli_error("--topology %s: neither star:HOSTS nor leafspine:LEAVES,SPINES,HOSTS, nor a file: %s", path,
+                      strerror(-r));
+    else if (r < 0)
         r = cli_error("--topology %s: %s", path, strerror(-r));
     else if (!topology_read(t, text.p, &number, &e))
         r = cli_error("%s:%u:%u: %s", path, number, e.col, e.msg);
