@@ -50,10 +50,10 @@ void storage_text(struct buf *b, const struct storage *s)
     buf_printf(b, "%s, %llu failed\n", count_str(r->commands, "other command"), (unsigned long long)r->failed);
     if (s->c.server || n == 0)
         return;
-    buf_printf(b, "%llu compared, %llu differed; latency min/avg/max = %.3f/%.3f/%.3f ms; %.1f MB/s\n",
+    buf_printf(b, "%llu compared, %llu differed; latency min/avg/max = %.3f/%.3f/%.3f ms; %.2f MB/sec\n",
                (unsigned long long)r->compared, (unsigned long long)r->differed, ms(r->min),
                ms((ns_t)(r->sum / (unsigned __int128)n)), ms(r->max),
-               seconds > 0 ? (double)(r->written + r->read) / 1e6 / seconds : 0.0);
+               seconds > 0 ? (double)(r->written + r->read) / (1 << 20) / seconds : 0.0);
 }
 
 int storage_status(const struct storage *s)
