@@ -26,7 +26,7 @@ static const struct opt_def defs[] = {
     {OPT_IPV6, "server: use the interface's IPv6 address"},
     {OPT_TIMEOUT, "longest time without a sign of the peer (10)"},
     LIVE_PSN_OPT,
-    LIVE_OPTS,
+    LIVE_OPTS_EITHER,
     {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };

@@ -41,7 +41,7 @@ static const struct opt_def defs[] = {
     {OPT_IPV6, "server: use the interface's IPv6 address"},
     {OPT_TIMEOUT, "longest time that connecting, or a ping, may take (10)"},
     LIVE_PSN_OPT,
-    LIVE_OPTS,
+    LIVE_OPTS_EITHER,
     {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };
@@ -151,10 +151,12 @@ static int summary(const struct job *p)
 {
     if (!p->run.quiet && p->run.server)
         printf("%s served, %llu wrong\n", count_str(p->done, "ping"), (unsigned long long)p->mismatches);
-    else if (!p->run.quiet)
+    else if (!p->run.quiet && p->done)
         printf("%s, %llu wrong, time min/avg/max = %.3f/%.3f/%.3f ms\n", count_str(p->done, "ping"),
-               (unsigned long long)p->mismatches, (double)p->min / 1e6,
-               p->done ? (double)p->sum / (double)p->done / 1e6 : 0.0, (double)p->max / 1e6);
+               (unsigned long long)p->mismatches, (double)p->min / 1e6, (double)p->sum / (double)p->done / 1e6,
+               (double)p->max / 1e6);
+    else if (!p->run.quiet)
+        printf("0 pings\n");
     fflush(stdout);
     return p->failed || p->mismatches ? EXIT_FOUND : EXIT_OK;
 }

@@ -37,7 +37,7 @@ static const struct opt_def defs[] = {
     {OPT_TIMEOUT, "longest time between two messages (10)"},
     LIVE_ACK_OPT,
     LIVE_PSN_OPT,
-    LIVE_OPTS,
+    LIVE_OPTS_EITHER,
     {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };

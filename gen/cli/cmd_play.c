@@ -40,7 +40,7 @@ static const struct opt_def defs[] = {
     {OPT_VERBOSE, "show every packet"},
     {OPT_PING_QUIET, "show nothing but errors"},
     {OPT_IPV6, "server: use the interface's IPv6 address"},
-    LIVE_OPTS,
+    LIVE_OPTS_EITHER,
     {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };

@@ -44,7 +44,7 @@ static const struct opt_def defs[] = {
     {OPT_QUIET, "show nothing but errors"},
     {OPT_TIMEOUT, "longest silence of a client (10)"},
     LIVE_ACK_OPT,
-    LIVE_OPTS,
+    LIVE_OPTS_SERVER,
     {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };

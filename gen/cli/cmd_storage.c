@@ -36,7 +36,7 @@ static const struct opt_def nvme_defs[] = {
     {OPT_PING_QUIET, "show nothing but errors"},
     {OPT_IPV6, "target: use the interface's IPv6 address"},
     {OPT_TIMEOUT, "host: longest silence of the target (10)"},
-    LIVE_OPTS,
+    LIVE_OPTS_EITHER,
     {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };
@@ -55,7 +55,7 @@ static const struct opt_def nfs_defs[] = {
     {OPT_PING_QUIET, "show nothing but errors"},
     {OPT_IPV6, "server: use the interface's IPv6 address"},
     {OPT_TIMEOUT, "client: longest silence of the server (10)"},
-    LIVE_OPTS,
+    LIVE_OPTS_EITHER,
     {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };
@@ -74,7 +74,7 @@ static const struct opt_def iser_defs[] = {
     {OPT_PING_QUIET, "show nothing but errors"},
     {OPT_IPV6, "target: use the interface's IPv6 address"},
     {OPT_TIMEOUT, "initiator: longest silence of the target (10)"},
-    LIVE_OPTS,
+    LIVE_OPTS_EITHER,
     {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };

@@ -17,10 +17,13 @@
         OPT_QP_TIMEOUT, "wait 4.096 us times 2^CODE for an ACK (14; by RDMA-CM: as agreed)"                            \
     }
 
-/* Option rows for all commands that talk to real peers. */
-#define LIVE_OPTS                                                                                                      \
-    {OPT_INTERFACE, "the interface to use (that of the route to HOST)"},                                               \
-        {OPT_BACKEND, "how frames are sent and received: see `rdmagen backends` (packet)"},                            \
+/* Option rows for all commands that talk to real peers: those that are always a client, may be a client or a server,
+ * and are always a server. */
+#define LIVE_OPTS        LIVE_OPTS_ON("the interface to use (that of the route to HOST)")
+#define LIVE_OPTS_EITHER LIVE_OPTS_ON("the interface to use (that of the route to HOST; a server needs it)")
+#define LIVE_OPTS_SERVER LIVE_OPTS_ON("the interface to use")
+#define LIVE_OPTS_ON(which)                                                                                            \
+    {OPT_INTERFACE, which}, {OPT_BACKEND, "how frames are sent and received: see `rdmagen backends` (packet)"},        \
         {OPT_ADDR, "an IPv4 or IPv6 address of your own, which this host does not have"},                              \
         {OPT_MAC, "with --addr: its MAC address (made from ADDR)"},                                                    \
         {OPT_PEER_MAC, "the MAC address of all peers, or of the router to them (it is asked for)"},                    \

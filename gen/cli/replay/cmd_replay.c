@@ -24,7 +24,7 @@ static const struct opt_def defs[] = {
     {OPT_TIMEOUT, "longest time without progress (10)"},
     {OPT_PING_QUIET, "show nothing but errors"},
     {OPT_IPV6, "with -s: use the interface's IPv6 address"},
-    LIVE_OPTS,
+    LIVE_OPTS_EITHER,
     {OPT_HELP, "show this help"},
     {0, NULL, NULL, NULL},
 };
