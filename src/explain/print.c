@@ -279,6 +279,9 @@ static bool unselected_put(const struct explainer *x, const struct explain_opts 
     return true;
 }
 
+/* What explain finds nothing of; whether a host breaks a rule is not asked here. */
+#define NOTHING "no failed connection, lost time or lost message; rdmatrace check judges the rules."
+
 static void nothing_put(struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     uint32_t failed = explain_iwarp_failed(x);
@@ -289,11 +292,13 @@ static void nothing_put(struct explainer *x, const struct explain_opts *o, struc
         buf_printf(b, "None of %s has an opcode that is defined: nothing in them was analysed.",
                    count_str(x->unknown, "RDMA packet"));
     else if (failed && !x->n)
-        buf_printf(b, "%s failed, as the remarks say; nothing else went wrong that this capture shows.",
+        buf_printf(b, "%s failed, as the remarks say; otherwise the capture shows " NOTHING,
                    count_str(failed, "iWARP connection"));
     else if (!unselected_put(x, o, b))
-        buf_printf(b, "Nothing%s went wrong %s.", x->early.packets ? " else" : "",
-                   x->n && (o->since || o->until || o->wanted) ? "in what was asked for" : "that this capture shows");
+        buf_printf(b, "%s shows " NOTHING,
+                   x->n && (o->since || o->until || o->wanted) ? "What was asked for"
+                   : x->early.packets                          ? "The rest of the capture"
+                                                               : "The capture");
 }
 
 /* True if no packet of the capture had its ICRC inserted yet: nothing else is reported then. */

@@ -204,8 +204,10 @@ static void add_times(struct summary *s, const struct explainer *x, const struct
 static void add_streams(struct summary *s, const struct explainer *x, const struct explain_opts *o)
 {
     struct bitset hit = {0};
+    uint32_t conns = s->conns;
 
     s->time = ns_sum(s->time, explain_streams_time(x, o->conn, &s->conns));
+    s->both += s->conns - conns;
     for (uint32_t i = 0; i < x->n; i++) {
         const struct incident *at = &x->incidents[i];
         if (!at->stream || !at->bill || !explain_is_selected(at, o))
