@@ -229,5 +229,7 @@ extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd, ladder
 
 /* Write t->out if it holds 64 KiB or more. */
 void trace_flush(struct trace *t);
+/* Of a command that analyses only packets that pass -Y: if it is given, say on standard error what that means. */
+void trace_tell_filter(const struct trace *t);
 
 #endif

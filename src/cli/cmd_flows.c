@@ -162,6 +162,7 @@ static int start(struct trace *t)
 {
     struct job *job = job_of(t);
 
+    trace_tell_filter(t);
     job->rows.width = terminal_size().columns;
     job->o.user = job;
     job->o.tick = on_tick;

@@ -315,6 +315,7 @@ static int start(struct trace *t)
 
     if (job->commands.groups && (job->why || job->follow))
         return cli_error("ops: --groups is about all commands, --why and --follow about one work request");
+    trace_tell_filter(t);
     if (!create_parts(job) || !create_commands(job))
         return cli_error("out of memory");
     wqe_table(&job->table, job->columns.n ? &job->columns : NULL, terminal_size().columns);
