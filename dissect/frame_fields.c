@@ -343,8 +343,9 @@ static const struct field rdma_fields[] = {
               "First frame that this answers."),
     FIELD_GET(acked_last_get, FT_FRAMENUM, BASE_DEC, NULL, 0, "rdma.acks.last", "Answers up to frame",
               "Last frame that this answers."),
-    FIELD_GET(retrans_get, FT_BOOL, BASE_NONE, NULL, 0, "rdma.retransmission", "Retransmission",
-              "The request was sent before, or the rest of this READ was requested before."),
+    FIELD_GET(
+        retrans_get, FT_BOOL, BASE_NONE, NULL, 0, "rdma.retransmission", "Retransmission",
+        "The request was sent before, or the rest of this READ was requested before; of iWARP: the TCP segment was."),
     FIELD_GET(twice_get, FT_BOOL, BASE_NONE, NULL, 0, "rdma.captured_twice", "Captured twice",
               "An identical copy was captured before: captured twice, or duplicated by the network."),
     FIELD_GET(ulp_how_get, FT_STRING, BASE_NONE, NULL, 0, "rdma.ulp.how", "Upper protocol known by",

@@ -474,6 +474,7 @@ void iwarp_packet(struct iwarp *w, const struct pkt *p, const struct iwarp_ends 
     w->frame = *p->frame;
     w->payload_cap = 0;
     w->conn = 0;
+    w->again = false;
     if (!arrival_of(&a, p) || !(t = conn_of(w, ends, &a, &side)))
         return;
     unlink_use(w, t);
@@ -583,23 +584,21 @@ bool iwarp_shown(const struct iwarp *w, const struct pkt *p, unsigned i, struct 
 
 void iwarp_show(const struct iwarp *w, struct pkt *p)
 {
-    if (w->conn) {
-        p->note.have |= NOTE_CONN;
-        p->note.conn = w->conn;
-    }
-    for (unsigned i = 0; i < w->n_shown; i++) {
-        const struct iwarp_unit *u = &w->shown[i];
-        struct ulp_body body = u->body;
-        bool copied = body.off & LAYER_MESSAGE;
+    struct iwarp_unit u;
 
-        body.b = copied ? (const uint8_t *)w->message.p + (body.off & ~LAYER_MESSAGE) : p->data + body.off;
-        if (copied)
+    if (w->conn) {
+        p->note.have |= NOTE_CONN | (w->again ? NOTE_RETRANS : 0);
+        p->note.conn = w->conn;
+        p->note.retransmission = w->again;
+    }
+    for (unsigned i = 0; iwarp_shown(w, p, i, &u); i++) {
+        if (u.body.off & LAYER_MESSAGE)
             p->message = (const uint8_t *)w->message.p;
-        if (u->start)
-            mpa_start_layers(p, &body);
-        else if (u->whole)
-            mpa_fpdu_layers(p, &body, u->crc);
-        show_markers(p, u, &body);
+        if (u.start)
+            mpa_start_layers(p, &u.body);
+        else if (u.whole)
+            mpa_fpdu_layers(p, &u.body, u.crc);
+        show_markers(p, &u, &u.body);
     }
 }
 

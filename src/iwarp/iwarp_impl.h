@@ -124,6 +124,7 @@ struct iwarp {
     struct iwarp_unit shown[SHOWN_MAX];
     unsigned n_shown;
     uint32_t conn; /* of the packet at hand: number of its connection, 0: none */
+    bool again;    /* it is a TCP segment that was retransmitted */
 };
 
 /* --- fpdu.c ----------------------------------------------------------------------------------- */

@@ -49,7 +49,8 @@ static void begin(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, con
     struct repairs *r = &t->side[side].repairs;
     bool waits = found->kind == IWARP_LOST_BEFORE || found->kind == IWARP_LOST_AFTER;
 
-    t->c.sent[side].retransmitted += waits || found->kind == IWARP_NEEDLESS;
+    w->again = waits || found->kind == IWARP_NEEDLESS;
+    t->c.sent[side].retransmitted += w->again;
     if (!waits) {
         iwarp_repair_over(w, found);
         return;
