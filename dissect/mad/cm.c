@@ -207,6 +207,18 @@ static const struct cm_layout *layout_of(unsigned attr)
     return attr >= CM_REQ && attr <= CM_APR ? &layouts[attr - CM_REQ] : NULL;
 }
 
+const struct field *cm_field_at(unsigned attr, unsigned bit)
+{
+    const struct cm_layout *c = layout_of(attr);
+
+    for (unsigned i = 0; c && bit < c->private_off * 8u && i < c->hdr->nfields; i++) {
+        const struct field *f = &c->hdr->fields[i];
+        if (f->flags & FLD_MEMBER && bit >= f->bit && bit - f->bit < f->width)
+            return f;
+    }
+    return NULL;
+}
+
 unsigned cm_private_max(unsigned attr)
 {
     const struct cm_layout *c = layout_of(attr);

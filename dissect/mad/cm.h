@@ -219,6 +219,8 @@ static inline uint32_t cm_sidr_rep_vendor(const struct cm_sidr_rep *m)
     return (uint32_t)m->vendor_h << 8 | m->vendor_l;
 }
 
+/* The field of a message that has bit `bit` of its body; NULL: the bit is in the private data, or `attr` no message. */
+const struct field *cm_field_at(unsigned attr, unsigned bit);
 /* Bytes of private data in a message; 0 for an attribute id that is no message. */
 unsigned cm_private_max(unsigned attr);
 

@@ -86,6 +86,7 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
     unsigned max_retries = CM_HAS(&c->s->req.m, req, max_retries) ? req->max_retries : UINT8_MAX;
     ns_t gap = c->p->frame->ts - o->ts,
          tolerance = judge_step(j, c->p) + (j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : CLOCK_SLACK);
+    const char *is = NULL, *was = NULL;
     struct verdict v;
     struct found f;
     bool compared;
@@ -104,6 +105,10 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
     v = cm_retry_check(&o->m, c->m, o->copies, max_retries, c->from_active ? req->remote_timeout : req->local_timeout,
                        gap + tolerance);
     o->ts = c->p->frame->ts;
+    if (!verdict_ok(v) && strcmp(v.about, CM_COPY_DIFFERS) == 0) {
+        is = cm_differing(j, c->m, &o->m);
+        was = cm_differing(j, &o->m, c->m);
+    }
     if (c->m->cut < o->m.cut) {
         o->m = *c->m;
         o->m_frame = frame_u32(c->p);
@@ -112,6 +117,8 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
         return;
     compared = strcmp(v.about, CM_COPY_DIFFERS) == 0 || v.rule == RULE_CM_02;
     f = cm_found_of(j, c->m, v, compared ? o->m_frame : o->frame);
+    f.seen = is ? is : f.seen;
+    f.expected = was ? was : f.expected;
     if (strcmp(v.about, CM_COPY_EARLY) == 0) {
         f.needs = c->from_active ? N_TAP_REQ : N_TAP_RSP; /* the earlier copy may have been delayed before the tap */
         f.has = tap_at_sender(j, c) ? f.needs : 0;

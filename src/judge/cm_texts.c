@@ -34,6 +34,26 @@ static const char *number_str(struct judge *j, const char *about, uint64_t n)
     return say(j, n > 0xffff ? "%s 0x%llx" : "%s %llu", about, (unsigned long long)n);
 }
 
+const char *cm_differing(struct judge *j, const struct cm_msg *m, const struct cm_msg *other)
+{
+    unsigned bit = cm_msg_differs(m, other), body = bit - MAD_HDR_LEN * 8, wide = body / 8;
+    const struct field *f = bit < MAD_HDR_LEN * 8 ? NULL : cm_field_at(m->mad.attr_id, body);
+    uint8_t bytes[MAD_LEN];
+
+    cm_msg_encode(bytes, m);
+    if (bit >= MAD_LEN * 8)
+        return "another one"; /* not as far as both were captured */
+    if (bit < MAD_HDR_LEN * 8)
+        return say(j, "byte %u of the MAD header 0x%02x", bit / 8, bytes[bit / 8]);
+    if (!f)
+        return say(j, "byte %u of the private data 0x%02x", wide + cm_private_max(m->mad.attr_id) - CM_BODY_LEN,
+                   bytes[bit / 8]);
+    if (f->width > 57)
+        return say(j, "byte %u of %s 0x%02x", wide - f->bit / 8u, f->label, bytes[bit / 8]);
+    return say(j, f->base == BASE_DEC ? "%s %llu" : "%s 0x%llx", f->label,
+               (unsigned long long)bits_get(bytes + MAD_HDR_LEN, f->bit, f->width));
+}
+
 struct found cm_found_of(struct judge *j, const struct cm_msg *m, struct verdict v, uint32_t cause)
 {
     struct found f = {.rule = (enum rule)v.rule, .cause = cause, .text = text_of(v)};
@@ -47,8 +67,7 @@ struct found cm_found_of(struct judge *j, const struct cm_msg *m, struct verdict
         f.seen = cm_attr_str(m->mad.attr_id);
     } else if (strcmp(v.about, CM_COPY_DIFFERS) == 0) {
         f.wrong = "the retransmitted CM message differs: {seen}, expected {expected}";
-        f.expected = say(j, "the %s of the first time", cm_attr_str(m->mad.attr_id));
-        f.seen = "another one";
+        f.expected = f.seen = NULL; /* cm_differing() */
     } else if (strcmp(v.about, CM_COPY_EARLY) == 0) {
         f.wrong = "the CM message was retransmitted after {seen}, expected {expected}";
         f.expected = say(j, "a wait of %.0f ms", (double)v.expected / 1e6);

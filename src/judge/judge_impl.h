@@ -450,6 +450,8 @@ void judge_flow_transport(struct judge *j, uint32_t flow);
 
 /* The failure `v` of message `m` with its texts (cm_texts.c); `cause`: the frame that proves it, or 0. */
 struct found cm_found_of(struct judge *j, const struct cm_msg *m, struct verdict v, uint32_t cause);
+/* What is in the first field in which message `m` is not `other`: "Local QPN 0x100" (cm_texts.c). */
+const char *cm_differing(struct judge *j, const struct cm_msg *m, const struct cm_msg *other);
 /* Report it: a failure that concerns no flow. `p` may be NULL. */
 void cm_found(struct judge *j, const struct pkt *p, struct found f);
 /* Failures that assume that the first REQ seen began the exchange need N_COMPLETE if it was seen at the start of the

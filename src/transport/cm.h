@@ -249,6 +249,8 @@ struct verdict cm_late_rej(void);
 uint64_t cm_msg_hash(const struct cm_msg *m);
 /* Whether two messages of one kind have the same bytes, as far as both were captured. */
 bool cm_msg_same(const struct cm_msg *a, const struct cm_msg *b);
+/* The first bit in which they differ, of the MAD; both as far as both were captured. MAD_LEN * 8: they are the same. */
+unsigned cm_msg_differs(const struct cm_msg *a, const struct cm_msg *b);
 /* Check a retransmitted message: identical bytes (transaction id included) if cut alike, at most `max_retries`
  * retransmissions, none before the response timeout of exponent `timeout`. `copies`: copies seen, this one included;
  * `gap`: ns since the copy before. The gap is reliable only at a tap near the sender. */

@@ -133,16 +133,26 @@ static struct verdict ids_check(const struct cm_conn *c, const struct cm_msg *m)
     }
 }
 
-bool cm_msg_same(const struct cm_msg *a, const struct cm_msg *b)
+unsigned cm_msg_differs(const struct cm_msg *a, const struct cm_msg *b)
 {
-    size_t len = cm_msg_captured(a->cut > b->cut ? a : b);
+    uint32_t len = (uint32_t)cm_msg_captured(a->cut > b->cut ? a : b);
     uint8_t x[MAD_LEN], y[MAD_LEN];
+    unsigned bit = 0;
 
     cm_msg_encode(x, a);
     cm_msg_encode(y, b);
-    cm_clear_halves(x + MAD_HDR_LEN, a->mad.attr_id, (uint32_t)len);
-    cm_clear_halves(y + MAD_HDR_LEN, a->mad.attr_id, (uint32_t)len);
-    return memcmp(x, y, MAD_HDR_LEN + len) == 0;
+    cm_clear_halves(x + MAD_HDR_LEN, a->mad.attr_id, len);
+    cm_clear_halves(y + MAD_HDR_LEN, a->mad.attr_id, len);
+    if (memcmp(x, y, MAD_HDR_LEN + len) == 0)
+        return MAD_LEN * 8;
+    while (bits_get(x, bit, 1) == bits_get(y, bit, 1))
+        bit++;
+    return bit;
+}
+
+bool cm_msg_same(const struct cm_msg *a, const struct cm_msg *b)
+{
+    return cm_msg_differs(a, b) == MAD_LEN * 8;
 }
 
 /* Compare a retransmission with the first copy: transaction id, content, number of copies. */
