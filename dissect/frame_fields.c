@@ -142,6 +142,13 @@ void frame_times_see(struct frame_times *t, struct pkt *p)
     t->before = ts;
 }
 
+void frame_times_pass(struct frame_times *t, ns_t ts)
+{
+    t->first = t->begun ? t->first : ts;
+    t->before = ts;
+    t->begun = true;
+}
+
 void frame_times_display(struct frame_times *t, const struct pkt *p)
 {
     t->displayed = p->frame->ts;

@@ -75,6 +75,8 @@ struct frame_times {
 void frame_times_see(struct frame_times *t, struct pkt *p);
 /* It is displayed. */
 void frame_times_display(struct frame_times *t, const struct pkt *p);
+/* A frame of this time is there, but not decoded. */
+void frame_times_pass(struct frame_times *t, ns_t ts);
 
 /* Add a layer of rdma_mark_hdr for each of the `n` marks, up to PKT_LAYERS layers. `marks` must outlive `p`. */
 void pkt_marks(struct pkt *p, const struct pkt_mark *marks, unsigned n);

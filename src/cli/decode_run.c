@@ -389,10 +389,13 @@ static bool read_frame(void *run, struct frame *f, uint32_t *tag)
 {
     struct run *r = run;
 
-    do
-        if (is_done(r) || cap_merge_next(r->in, f) <= 0)
+    if (is_done(r) || cap_merge_next(r->in, f) <= 0)
+        return false;
+    while (!captured(r, f)) { /* then one thread does all */
+        frame_times_pass(&r->printer.times, f->ts);
+        if (cap_merge_next(r->in, f) <= 0)
             return false;
-    while (!captured(r, f));
+    }
     r->n++;
     *tag = digits_of(r, f);
     if (UNLIKELY(r->progress && r->n % PROGRESS_EVERY == 0))
