@@ -32,9 +32,7 @@ int cli_cap_error(const struct cap_error *e)
 void trace_tell_filter(const struct trace *t)
 {
     if (t->filter && !(t->share && t->share->found))
-        cli_error(
-            "-Y: a packet that does not match is as good as not captured, so what it answers or goes on with seems "
-            "to lack it; --conn takes a connection with all its packets");
+        cli_error("-Y: packets that do not match count as not captured; --conn takes whole connections");
 }
 
 int cli_filter(struct filter **f, const char *text)
