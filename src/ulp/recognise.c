@@ -34,6 +34,8 @@ static struct ulp_flow *attach(struct ulp_conn *c, uint32_t flow, enum ulp_side 
     f->side = (uint8_t)side;
     c->flow[side] = flow;
     u->flows[flow] = f;
+    u->sums.untied += u->guesses[flow].moved;
+    u->guesses[flow].moved = 0;
     conn_flow_at(observer_conns(u->observer), flow)->upper = c->proto->name;
     return f;
 }

@@ -41,6 +41,22 @@ static struct command *take_response(struct ulp_flow *f, const struct event *e, 
     return NULL;
 }
 
+/* The requests that a response belongs to: NULL: nothing that is known carries them. Of READs they may be captured
+ * behind their responses, and none before. */
+static struct ulp_flow *answered(struct ulp *u, const struct event *e)
+{
+    if (u->flows[e->flow] || !u->flows[e->own] || !(e->p->op->flags & OPF_READ_RESP))
+        return u->flows[e->flow];
+    return ulp_flow_of(u, e->flow, e->p);
+}
+
+/* The packet belongs to nothing that is known so far. */
+static void count_moved(struct ulp *u, const struct event *e)
+{
+    if (e->p->op->flags & (OPF_WRITE | OPF_READ_RESP))
+        u->guesses[e->flow].moved += e->p->payload_len;
+}
+
 /* An event, with the packet to add layers to, or NULL. */
 static void take(struct ulp *u, const struct event *e, struct pkt *show)
 {
@@ -48,13 +64,15 @@ static void take(struct ulp *u, const struct event *e, struct pkt *show)
     struct ulp_conn *c;
     struct command *d;
 
-    if (!e->h || e->flow == FLOW_NONE)
+    if (e->flow == FLOW_NONE)
         return;
-    f = e->kind == EVENT_REQUEST ? ulp_flow_of(u, e->flow, e->p) : u->flows[e->flow];
-    if (LIKELY(!f))
+    f = e->kind == EVENT_REQUEST ? ulp_flow_of(u, e->flow, e->p) : answered(u, e);
+    if (LIKELY(!f)) {
+        count_moved(u, e);
         return;
+    }
     c = f->conn;
-    if (e->kind == EVENT_RESPONSE) {
+    if (e->kind == EVENT_RESPONSE && e->h) {
         trip_note(f, e);
         messages_acked(f, e->h);
         messages_release(f);
@@ -76,6 +94,13 @@ static void take(struct ulp *u, const struct event *e, struct pkt *show)
 static void on_event(void *user, const struct event *e)
 {
     take(user, e, NULL);
+}
+
+/* A response to a flow that has no request so far. */
+static void on_lone(void *user, const struct event *e)
+{
+    if (UNLIKELY(!e->h && e->kind == EVENT_RESPONSE))
+        take(user, e, NULL);
 }
 
 static void on_over(void *user, uint32_t flow, bool restart)
@@ -113,7 +138,8 @@ void ulp_packet(struct ulp *u, struct pkt *p, const struct event *e)
 struct ulp *ulp_new(struct observer *o, const struct ulp_opts *opts, bool shown)
 {
     struct ulp *u = calloc(1, sizeof *u);
-    struct observer_sub s = {.user = u, .over = on_over, .after = shown ? NULL : on_event};
+    struct observer_sub s = {
+        .user = u, .over = on_over, .before = shown ? NULL : on_lone, .after = shown ? NULL : on_event};
     bool begun;
 
     if (!u)

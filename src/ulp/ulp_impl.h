@@ -164,6 +164,7 @@ struct guess {
     uint8_t side;     /* enum ulp_looks */
     bool unnamed : 1; /* neither --ulp nor the setup of its connection names a protocol */
     bool refuted : 1; /* likewise: what they named is not what the messages look like */
+    uint64_t moved;   /* bytes of its WRITEs, and of responses to its READs, before its protocol was known */
 };
 #define GUESS_TRIES 32
 
