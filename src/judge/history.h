@@ -155,6 +155,9 @@ static inline uint32_t history_later(uint32_t psn, uint32_t other)
 
 /* A request, before the observer updates its state: decide whether the messages after it can still be counted. */
 void msn_request(const struct judged *a);
+/* A request, before the observer updates its state, that does not continue the message before it, or begins one inside
+ * it: how many messages its responder counts is not defined. */
+void msn_broken_message(const struct judged *a);
 /* Check the MSN of each response. Together with the messages seen, each MSN limits how many messages were completed
  * before the capture, and thereby the next MSN. After a contradiction, later MSNs tell whether that one was wrong or
  * the counting went wrong there; it is reported once. Nor is an MSN that does not advance any more, or that goes on to

@@ -81,17 +81,29 @@ static bool order_is_certain(const struct judge *j, const struct judged *a)
     return !seen_disorder && !j->backwards && j->o.profile != PROFILE_NV;
 }
 
-/* Count the messages whose last packet has a PSN from `psn` to `last`; false if one of these packets was not seen. */
+/* True if `s` continues the message of the packet before it, or begins one behind its end (SEQ-02, SEQ-03). */
+static bool continues(const struct sent *before, const struct sent *s)
+{
+    uint32_t was = opcode_table[before->opcode].flags, is = opcode_table[s->opcode].flags;
+
+    return was & OPF_END ? is & OPF_START : !(is & OPF_START) && !((was ^ is) & OPF_SEND);
+}
+
+/* Count the messages whose last packet has a PSN from `psn` to `last`; false if one of these packets was not seen, or
+ * breaks a message. */
 static bool count_ends(struct req_dir *h, uint32_t psn, uint32_t last, uint32_t *ends)
 {
+    const struct sent *before = req_dir_sent(h, psn_prev(psn));
+
     *ends = 0;
     if (psn_diff(last, psn) >= TRACK_SENT)
         return false;
     for (; psn_diff(psn, last) <= 0; psn = psn_add(psn, 1)) {
         const struct sent *s = req_dir_data(h, psn);
-        if (!s)
+        if (!s || (before && !continues(before, s)))
             return false;
         *ends += !!(opcode_table[s->opcode].flags & OPF_END);
+        before = s;
     }
     return true;
 }
@@ -306,6 +318,14 @@ void msn_request(const struct judged *a)
         forget_msn(a->f->history, h->next); /* a message that was not counted: its PSN seemed to be that of a READ */
     else if (a->as == SEEN_OLD || (a->as == SEEN_AGAIN && h->have_una && psn_diff(a->p->bth.psn, h->una) < 0))
         forget_msn(a->f->history, h->next);
+}
+
+void msn_broken_message(const struct judged *a)
+{
+    struct shadow *r = a->f->shadow;
+
+    r->req.u.counted = r->rsp.u.counted = false;
+    forget_msn(a->f->history, a->as == SEEN_NEW ? a->p->bth.psn : a->h->next);
 }
 
 void msn_early(struct judge *j, const struct judged *a)
