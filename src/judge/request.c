@@ -226,15 +226,27 @@ static bool check_payload(struct judge *j, const struct judged *a, struct found 
     return true;
 }
 
+/* True if `a`, which has the PSN of an earlier request and another operation, is of the same connection by the messages
+ * of CM. The first PSN of another one may be the same: then a REP came between the two. */
+static bool is_reuse(const struct judge *j, const struct judged *a)
+{
+    const struct flow *c = &j->flow[a->flow];
+    const struct sent *s = req_dir_sent(a->h, a->p->bth.psn);
+    bool closed = a->f->closed.frame || (c->peer != FLOW_NONE && j->flows[c->peer].closed.frame);
+
+    if (!s || c->paired_by != PAIR_CM || !c->have_psn || s->opcode >> 5 != a->p->bth.opcode >> 5)
+        return false;
+    return a->p->bth.psn != c->psn ||
+           (!closed && a->h->from_start && c->params.rep_frame && c->params.rep_frame < s->first);
+}
+
 /* A PSN that was acknowledged comes with another operation. Another connection of the same queue pairs may begin there,
  * but not inside a connection of the connection manager, unless its messages were missed. */
 static bool check_reuse(struct judge *j, const struct judged *a, struct found *f)
 {
-    const struct flow *c = &j->flow[a->flow];
     const struct sent *s = req_dir_sent(a->h, a->p->bth.psn);
 
-    if (!s || c->paired_by != PAIR_CM || !c->have_psn || a->p->bth.psn == c->psn ||
-        s->opcode >> 5 != a->p->bth.opcode >> 5)
+    if (!is_reuse(j, a))
         return false;
     f->cause = s->first;
     f->needs = N_COMPLETE;
@@ -332,7 +344,7 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
     struct jflow *f = &j->flows[flow];
     struct judged a = {.p = p, .flow = flow, .own = flow, .f = f};
     struct event e;
-    bool unsettled;
+    bool unsettled, reused = false;
 
     observer_request(j->observer, p, flow, &e);
     if (UNLIKELY(!e.h || (!f->dir && !judge_begin(j, &e, f))))
@@ -347,12 +359,17 @@ void judge_request(struct judge *j, const struct pkt *p, uint32_t flow)
         pending_crossed(j, p, flow);
     if (UNLIKELY(j->n_sweeps || a.as == SEEN_RESTART || a.as == SEEN_GAP || a.as == SEEN_OLD))
         judge_sweep_request(j, &a);
-    if (UNLIKELY(a.as == SEEN_RESTART))
+    if (UNLIKELY(a.as == SEEN_RESTART)) {
         judge_run_checks(j, &a, before_reset, ARRAY_LEN(before_reset), 1u << a.as);
+        reused = is_reuse(j, &a) && judge_is_complete(j); /* no new connection begins */
+        a.as = e.as = reused ? SEEN_AGAIN : SEEN_RESTART;
+    }
     if (UNLIKELY(a.as != SEEN_NEW || e.moved || f->another.is || f->closed.frame || f->shadow->req.u.pmtu_unknown))
         judge_follow_conn(j, &a, e.moved);
     a.usual = a.as == SEEN_NEW && shadow_is_usual(f->shadow, p) && !ends_or_waits(a.h) && !f->shadow->req.u.may_resume;
-    if (UNLIKELY(!is_unremarkable(j, &a)))
+    if (UNLIKELY(reused))
+        history_request(j, &a);
+    else if (UNLIKELY(!is_unremarkable(j, &a)))
         judge_run_checks(j, &a, checks, ARRAY_LEN(checks), 1u << a.as);
     f->ackreq_run = p->bth.ackreq ? 0 : f->ackreq_run + 1;
     f->ackreq_run_max = max_u32(f->ackreq_run_max, f->ackreq_run);
