@@ -72,6 +72,17 @@ static void repeat_response(struct responder *r, const struct pkt *p, uint32_t n
     may_repeat_after(r, res->psn);
 }
 
+/* A request repeats READ `n` and asks for something else (RDA-04): a responder drops it, or sends what it asks for. */
+static void may_answer_bad_repeat(struct responder *r, uint32_t n)
+{
+    struct rsp_res *res = rsp_res(r, n);
+
+    if (n == r->res_tail)
+        return;
+    res->u.restarts = UINT8_MAX; /* from any PSN of it on, in any form */
+    res->u.copies += res->u.copies < UINT8_MAX;
+}
+
 /* A READ or atomic after missing requests: those may have arrived unseen, or be captured out of order, so it may get
  * a response. */
 static void remember_ahead(struct responder *r, const struct pkt *p)
@@ -112,6 +123,8 @@ static void take_other(struct shadow_rsp *s, const struct pkt *p, uint32_t end, 
     rsp_note_seen(r, end);
     if (v.answer == ANS_DUPLICATE && !(p->op->flags & (OPF_SEND | OPF_WRITE)))
         repeat_response(r, p, rsp_find(r, p->bth.psn));
+    else if (v.rule == RULE_RDA_04)
+        may_answer_bad_repeat(r, rsp_find(r, p->bth.psn));
     else if (v.answer != ANS_DUPLICATE && !s->u.all_seen && rsp_right_service(r, p))
         remember_ahead(r, p);
     if (v.answer == ANS_NAK_SEQ && !s->u.all_seen)
