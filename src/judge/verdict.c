@@ -308,7 +308,7 @@ void judge_request_verdicts(struct judge *j, const struct judged *a)
     a->f->shadow->req.u.sent = sent ? sent->ts : 0;
     n = shadow_check_request(a->f->shadow, a->p, v);
     for (unsigned i = 0; i < n; i++) {
-        if (v[i].rule == RULE_SEQ_02 || v[i].rule == RULE_SEQ_03)
+        if (rule_table[v[i].rule].traits & T_BROKEN)
             msn_broken_message(a);
         if (!is_explained(&v[i]) || is_not_for_profile(j, (enum rule)v[i].rule) || is_reported_elsewhere(j, a, &v[i]))
             continue;

@@ -72,13 +72,17 @@ static void repeat_response(struct responder *r, const struct pkt *p, uint32_t n
     may_repeat_after(r, res->psn);
 }
 
-/* A request repeats READ `n` and asks for something else (RDA-04): a responder drops it, or sends what it asks for. */
+/* A READ request has a PSN of an earlier one and is dropped, as it asks for something else: a responder may also send
+ * what it asks for. */
+static bool is_bad_repeat(const struct responder *r, const struct pkt *p, unsigned answer)
+{
+    return answer == ANS_DROP && p->op->flags & OPF_READ_REQ && rsp_find(r, p->bth.psn) != r->res_tail;
+}
+
 static void may_answer_bad_repeat(struct responder *r, uint32_t n)
 {
     struct rsp_res *res = rsp_res(r, n);
 
-    if (n == r->res_tail)
-        return;
     res->u.restarts = UINT8_MAX; /* from any PSN of it on, in any form */
     res->u.copies += res->u.copies < UINT8_MAX;
 }
@@ -123,7 +127,7 @@ static void take_other(struct shadow_rsp *s, const struct pkt *p, uint32_t end, 
     rsp_note_seen(r, end);
     if (v.answer == ANS_DUPLICATE && !(p->op->flags & (OPF_SEND | OPF_WRITE)))
         repeat_response(r, p, rsp_find(r, p->bth.psn));
-    else if (v.rule == RULE_RDA_04)
+    else if (is_bad_repeat(r, p, v.answer))
         may_answer_bad_repeat(r, rsp_find(r, p->bth.psn));
     else if (v.answer != ANS_DUPLICATE && !s->u.all_seen && rsp_right_service(r, p))
         remember_ahead(r, p);

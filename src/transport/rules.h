@@ -63,6 +63,7 @@ enum {
     T_UNSENT = 1u << 12, /* a response to a request that was not seen */
     T_MSN = 1u << 14,    /* the MSN of a response whose PSN fits */
     T_REST = 1u << 13,   /* may belong to a READ that began before the capture */
+    T_BROKEN = 1u << 16, /* a message without its end, or without its beginning: how many there were is not certain */
     T_CROSSES = 1u << 15, /* a packet that one of the other direction permits or demands may be captured before it */
 };
 
@@ -129,7 +130,7 @@ struct rule_info {
     uint16_t applies; /* ON_*: not 0 */
     uint8_t severity; /* enum severity */
     uint8_t fault;    /* F_*: who can break it on purpose */
-    uint16_t traits;  /* T_* */
+    uint32_t traits;  /* T_* */
 };
 
 /* One row per rule, indexed by enum rule; row 0 (RULE_NONE) has the id "" and no other text. */
