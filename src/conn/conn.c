@@ -421,9 +421,10 @@ static bool learn_migration(struct conn_table *t, const struct conn_key *k, cons
     unsigned n = 0, found = 0;
 
     for (; i != FLOW_NONE && n < SAME_QPN; i = conn_next_in(t, BY_QPN, i), n++) {
-        bool same = t->flows[i].tap == k->tap && t->flows[i].dqpn == k->dqpn;
+        const struct flow *f = &t->flows[i];
+        bool same = f->tap == k->tap && f->dqpn == k->dqpn && !paths_go_back(t->paths, k, f);
         enum goes_on goes = same ? t->goes_on(t->user, i, p) : GOES_NOT_ON;
-        of = goes == GOES_ON ? &t->flows[i] : of;
+        of = goes == GOES_ON ? f : of;
         found += goes != GOES_NOT_ON;
     }
     if (found != 1 || !of || i != FLOW_NONE)

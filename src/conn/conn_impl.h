@@ -149,6 +149,8 @@ void paths_free(struct paths *t);
 /* Replace the addresses of a path by those of its connection's first path. Returns its number; 0: it is no path that
  * was learnt. */
 uint32_t paths_resolve(struct paths *t, struct conn_key *k);
+/* True if a packet with key `k` goes against flow `f`: from its receiver to its sender, on any path of it. */
+bool paths_go_back(struct paths *t, const struct conn_key *k, const struct flow *f);
 /* The local ACK timeout code of the requests along path number `path`; CONN_TIMEOUT_KEPT. */
 uint8_t paths_timeout(const struct paths *t, uint32_t path);
 /* A connection between these addresses and queue pairs begins: they are no path of another one. */

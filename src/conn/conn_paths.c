@@ -111,6 +111,14 @@ bool conn_flow_has_paths(const struct conn_table *t, uint32_t flow)
     return any;
 }
 
+bool paths_go_back(struct paths *t, const struct conn_key *k, const struct flow *f)
+{
+    struct conn_key back = {.src = k->dst, .dst = k->src, .tap = k->tap, .dqpn = k->dqpn};
+
+    paths_resolve(t, &back);
+    return conn_addr_eq(&back.src, &f->src) && conn_addr_eq(&back.dst, &f->dst);
+}
+
 uint8_t paths_timeout(const struct paths *t, uint32_t path)
 {
     return t->entries[entry_of(path)].p.timeout[!end_of(path)];

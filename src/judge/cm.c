@@ -95,7 +95,7 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
         first_copy(o, c);
         return;
     }
-    if (gap < COPY_WITHIN && cm_msg_same(c->m, &o->m))
+    if (gap <= COPY_WITHIN && cm_msg_same(c->m, &o->m))
         return;
     bool answers = c->m->mad.attr_id == CM_REP && (c->s->req_retransmitted || o->copies == 1);
     if (answers)
@@ -139,7 +139,7 @@ static bool begins_anew(const struct judge *j, const struct cm_packet *c)
     ns_t step = judge_step(j, c->p), since = c->p->frame->ts - (s->ended ? s->ended_ts : s->established_ts),
          crosses = s->closed || !s->ended ? CROSSES_WITHIN : COPY_WITHIN;
 
-    if (c->p->ttl != s->req.ttl && c->p->frame->ts - s->req.ts < COPY_WITHIN && cm_msg_same(c->m, &s->req.m))
+    if (c->p->ttl != s->req.ttl && c->p->frame->ts - s->req.ts <= COPY_WITHIN && cm_msg_same(c->m, &s->req.m))
         return false; /* a copy from the other side of a router, captured after a short connection has ended */
     if (!s->ended && !s->established)
         return false;
