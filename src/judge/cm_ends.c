@@ -354,6 +354,18 @@ static bool follows_unmatched(const struct judge *j, const struct cm_unmatched *
     return false;
 }
 
+/* Where a message is noted: in place of an earlier one with the same ids, or of the oldest. */
+static struct cm_unmatched *unmatched_place(struct judge *j, const struct cm_unmatched *now)
+{
+    for (unsigned i = 0; i < CM_UNMATCHED && i < j->n_cm_unmatched; i++) {
+        struct cm_unmatched *u = &j->cm_unmatched[i];
+        if (u->tap == now->tap && u->sender == now->sender && u->receiver == now->receiver &&
+            conn_addr_eq(&u->src, &now->src) && conn_addr_eq(&u->dst, &now->dst))
+            return u;
+    }
+    return &j->cm_unmatched[j->n_cm_unmatched++ % CM_UNMATCHED];
+}
+
 bool cm_answered_before(const struct judge *j, const struct cm_packet *req)
 {
     for (unsigned i = 0; i < CM_UNMATCHED && i < j->n_cm_unmatched; i++) {
@@ -393,7 +405,7 @@ static void report_unknown(struct judge *j, const struct cm_packet *c)
 
     ids_of(c->m, &now.sender, &now.receiver);
     known = follows_unmatched(j, &now);
-    j->cm_unmatched[j->n_cm_unmatched++ % CM_UNMATCHED] = now;
+    *unmatched_place(j, &now) = now;
     if (known || (!late && c->m->mad.attr_id == CM_REJ)) /* a REJ may name communication ids that were never assigned */
         return;
     f.severity = SEV_W; /* an MRA before the capture may have extended the timeout */
