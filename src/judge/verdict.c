@@ -245,7 +245,7 @@ static bool is_under_way(const struct judge *j, const struct judged *a, const st
 }
 
 /* A queue pair that congestion control slows down sends a byte in this time at least. DCQCN goes down to 1 Mbit/s
- * (rp_min_rate), 8 us a byte; a window of a part of a packet, as Swift has it, is slower still. */
+ * (rp_min_rate), 8 us a byte; Swift without a least rate is slower still. */
 #define SLOWEST_BYTE  (32 * NS_PER_US)
 #define HEADERS_BYTES 128 /* of a frame, at most, besides the path MTU */
 
