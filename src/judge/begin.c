@@ -87,6 +87,12 @@ static bool leaps(const struct judged *a)
     return a->as == SEEN_GAP && psn_diff(a->p->bth.psn, a->h->next) >= LEAP;
 }
 
+/* True if nothing tells a new connection from skipped PSNs: of RC a response may, UC has none. */
+static bool may_leap(const struct judge *j, const struct judged *a)
+{
+    return leaps(a) && (!judge_is_complete(j) || a->h->service == SVC_UC);
+}
+
 /* Note that a new connection of the same queue pairs may have begun unnoticed: neither CM nor a jump of the PSN showed
  * it. */
 static void note_another(const struct judge *j, const struct judged *a)
@@ -95,7 +101,7 @@ static void note_another(const struct judge *j, const struct judged *a)
 
     if (follows_close(j, a))
         *n = (struct another){.is = ANOTHER_LIKELY};
-    else if (n->is == ANOTHER_NO && leaps(a) && !judge_is_complete(j))
+    else if (n->is == ANOTHER_NO && may_leap(j, a))
         *n = (struct another){.is = ANOTHER_LIKELY, .leapt = true, .end = psn_add(a->p->bth.psn, PSN_HALF / 2)};
     else if (n->is == ANOTHER_NO && may_begin_new_conn(a))
         *n = (struct another){.is = ANOTHER_MAYBE, .end = a->h->next};

@@ -217,7 +217,8 @@ unsigned judge_needs_of_another(const struct judge *j, uint32_t flow)
 /* What a failure needs that compares packets of a connection: they may be those of two. */
 static unsigned needs_of_another(const struct judge *j, const struct found *f)
 {
-    bool compares = rule_table[f->rule].applies & (ON_RC | ON_CONN) && rule_table[f->rule].needs & (N_REQ | N_RSP);
+    bool compares =
+        rule_table[f->rule].applies & (ON_RC | ON_UC | ON_CONN) && rule_table[f->rule].needs & (N_REQ | N_RSP);
 
     return f->flow == FLOW_NONE || !compares ? 0 : judge_needs_of_another(j, f->flow);
 }
