@@ -79,10 +79,13 @@ static bool is_named(const struct conn_addr *a, const uint8_t gid[16])
     return memcmp(a->b, gid, 16) == 0 && memcmp(gid, none, 16) != 0;
 }
 
-/* True if REQ `r` names these addresses as the GIDs of one of its paths. */
-static bool names_gids(const struct cm_req *r, const struct conn_addr *active, const struct conn_addr *passive)
+/* True if REQ `m` names these addresses as the GIDs of one of its paths, or may: of one that was cut, the alternate
+ * path is not known. */
+static bool names_gids(const struct cm_msg *m, const struct conn_addr *active, const struct conn_addr *passive)
 {
-    return (is_named(active, r->prim_lgid) && is_named(passive, r->prim_rgid)) ||
+    const struct cm_req *r = &m->req;
+
+    return (is_named(active, r->prim_lgid) && is_named(passive, r->prim_rgid)) || !CM_HAS(m, req, alt_rgid) ||
            (is_named(active, r->alt_lgid) && is_named(passive, r->alt_rgid));
 }
 
@@ -104,7 +107,7 @@ bool cm_exchange_named(struct judge *j, struct cm_packet *c)
         struct cm_exchange *s = &j->cm[j->cm_used[i / 2]];
         bool active = i % 2;
         if ((c->s && c->s->begun > s->begun) || !names_ids(cm_ends_of(j, s), c, active) ||
-            !names_gids(&s->req.m.req, active ? &c->src : &c->dst, active ? &c->dst : &c->src))
+            !names_gids(&s->req.m, active ? &c->src : &c->dst, active ? &c->dst : &c->src))
             continue;
         c->s = s;
         c->from_active = active;

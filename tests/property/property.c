@@ -98,21 +98,6 @@ static void judge_one(const struct play *p, const struct trace *t, const struct 
     judge_free(j);
 }
 
-/* The capture as if only the first bytes of its frames had been kept. Without their ICRCs nobody knows which ones were
- * damaged. */
-static void judge_snapped(const struct play *p, struct trace *t, const struct judge_opts *o, struct totals *n)
-{
-    char how[100];
-
-    if (p->sim.seed % 8 || p->corrupts || p->truncates)
-        return;
-    t->snap = 40 + p->sim.seed / 8 % 81;
-    snprintf(how, sizeof how, "%u bytes of each frame, --tap %s%s", t->snap, tap_str(o->tap[0]),
-             o->complete ? " --complete" : "");
-    judge_one(p, t, o, how, n);
-    t->snap = 0;
-}
-
 /* Whether both hosts send requests. */
 static bool both_request(const struct play *p)
 {
@@ -142,6 +127,29 @@ static bool either_opens(const struct play *p, unsigned place, enum mutation fir
                                hides_opener(p, second) || (p->traffic.type == QPT_UC && first));
 }
 
+/* Where CM does not tell the ends apart, and both send requests, the requester may be either. */
+static void forget_taps(struct judge_opts *o, bool either)
+{
+    for (unsigned i = 0; i < JUDGE_TAPS && either; i++)
+        o->tap[i] = TAP_UNKNOWN;
+}
+
+/* The capture as if only the first bytes of its frames had been kept. Without their ICRCs nobody knows which ones were
+ * damaged; without the rest of its REQ which end opened a connection in which both send requests. */
+static void judge_snapped(const struct play *p, struct trace *t, struct judge_opts o, struct totals *n)
+{
+    char how[100];
+
+    if (p->sim.seed % 8 || p->corrupts || p->truncates)
+        return;
+    t->snap = 40 + p->sim.seed / 8 % 81;
+    forget_taps(&o, both_request(p));
+    snprintf(how, sizeof how, "%u bytes of each frame, --tap %s%s", t->snap, tap_str(o.tap[0]),
+             o.complete ? " --complete" : "");
+    judge_one(p, t, &o, how, n);
+    t->snap = 0;
+}
+
 /* One tap: the capture is changed, and judged as taken there and as taken anywhere. */
 static void judge_tap(const struct options *opt, const struct play *p, unsigned place, struct prng *r, struct totals *n)
 {
@@ -164,7 +172,7 @@ static void judge_tap(const struct options *opt, const struct play *p, unsigned 
         snprintf(how, sizeof how, "tap %s, %s, %s, --tap %s%s", tap_place_str((enum tap_place)place),
                  mutation_str(m[0]), mutation_str(m[1]), tap_str(o.tap[0]), o.complete ? " --complete" : "");
         judge_one(p, &t, &o, how, n);
-        judge_snapped(p, &t, &o, n);
+        judge_snapped(p, &t, o, n);
     }
     if (opt->dir) {
         snprintf(path, sizeof path, "%s/%s.pcapng", opt->dir, tap_place_str((enum tap_place)place));
@@ -191,13 +199,6 @@ static void judge_capture(const struct options *opt, const struct play *p, const
     snprintf(path, sizeof path, "%s/more.pcapng", opt->dir);
     if (!trace_write(t, path))
         exit(2);
-}
-
-/* Where CM does not tell the ends apart, and both send requests, the requester may be either. */
-static void forget_taps(struct judge_opts *o, bool either)
-{
-    for (unsigned i = 0; i < JUDGE_TAPS && either; i++)
-        o->tap[i] = TAP_UNKNOWN;
 }
 
 /* One tap, whose capture lacks connection management. */
