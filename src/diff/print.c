@@ -124,17 +124,26 @@ static void put_direction(struct buf *b, const struct diff_side *s, const struct
         buf_printf(b, ", interface %llu", (unsigned long long)r->iface);
 }
 
+/* The direction in A; and in B, where its connection has another number, or other queue pairs. */
+static void put_heads(const struct diff *d, const struct matched *m, struct buf *b)
+{
+    struct buf a = {0}, other = {0};
+
+    put_direction(&a, d->a, &m->a->row);
+    put_direction(&other, d->b, &m->b->row);
+    buf_printf(b, "\nA %s\n", buf_str(&a));
+    if (m->by_order || strcmp(buf_str(&a), buf_str(&other)) != 0)
+        buf_printf(b, "B %s%s\n", buf_str(&other), m->by_order ? " (matched by order)" : "");
+    b->err |= a.err | other.err;
+    buf_free(&a);
+    buf_free(&other);
+}
+
 static void put_pair(const struct diff *d, const struct matched *m, struct buf *b)
 {
     if (!m->differ && !m->other_order && !d->o.verbose)
         return;
-    buf_puts(b, "\nA ");
-    put_direction(b, d->a, &m->a->row);
-    buf_puts(b, m->by_order ? "\nB " : "\n");
-    if (m->by_order) {
-        put_direction(b, d->b, &m->b->row);
-        buf_puts(b, " (matched by order)\n");
-    }
+    put_heads(d, m, b);
     put_row(b, "", "A", "B", "change");
     for (unsigned i = 0; i < m->a->n_figures; i++) {
         const struct figure *x = &m->a->figure[i], *y = &m->b->figure[i];
