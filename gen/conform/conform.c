@@ -408,18 +408,49 @@ static int measure(const struct conform_run *r, struct conform_outcome *o, const
     return e;
 }
 
+/* What the test expects of ratio `t` is not met by `r`, or nothing is known of it: that is its result. */
+static void weigh_ratio(const struct conform_run *r, struct conform_outcome *o, const struct conform_ratio *t,
+                        struct metric_ratio is)
+{
+    uint32_t bound = t->least ? t->least : t->most;
+    bool beyond = is.above && is.permille > bound; /* what chance may do is not beyond it */
+
+    if (!is.permille) {
+        says_nothing(o, CONFORM_INCONCLUSIVE, "not measured: too few samples of a ratio");
+        return;
+    }
+    if (beyond == (t->least != 0))
+        return;
+    o->result = (uint8_t)missed(o->test->level);
+    buf_printf(&o->reason, "expected %.*s at %s %.3f, actual %.3f%s", (int)t->name.len, t->name.p,
+               t->least ? "least" : "most", bound / 1000.0, (double)is.permille / 1000,
+               t->least && is.permille > bound ? ", which may be chance" : "");
+    if (r->known)
+        known_weigh(r->known, o);
+}
+
+/* Compute the ratios of what was measured. The first one that is not as expected is the result of a test that passed
+ * up to here. */
+static void compute_ratios(const struct conform_run *r, struct conform_outcome *o, struct metrics *m)
+{
+    for (unsigned i = 0; i < o->test->n_ratios; i++) {
+        const struct conform_ratio *t = &o->test->ratios[i];
+        struct metric_ratio is = metrics_ratio(m, &t->name, &t->of, &t->over);
+        if ((t->least || t->most) && o->result == CONFORM_PASS)
+            weigh_ratio(r, o, t, is);
+    }
+}
+
 /* Hand over what was measured, and say what is left out of it. */
 static void hand_over(const struct conform_run *r, struct conform_outcome *o, struct measured *all)
 {
     struct in_time_sum n = in_time_sum(&all->metrics);
-    const struct token *ratio = o->test->ratio;
 
+    compute_ratios(r, o, &all->metrics);
     if (n.left_out)
         buf_printf(&o->reason, "%sof %s in %u %s, %u are left out, as this side was late meanwhile",
                    o->reason.len ? "; " : "", count_str(n.there + n.left_out, "sample"), all->runs,
                    all->runs == 1 ? "try" : "tries", n.left_out);
-    if (ratio->len)
-        metrics_ratio(&all->metrics, &ratio[0], &ratio[1], &ratio[2]);
     metrics_move(r->metrics, &all->metrics);
 }
 

@@ -12,6 +12,7 @@
 #define CONFORM_TESTS    400 /* most tests of a battery */
 #define CONFORM_RULES    12  /* most rules of a test */
 #define CONFORM_MEASURES 4   /* most things that a test measures by its capture */
+#define CONFORM_RATIOS   3   /* most ratios of a test */
 
 /* How strongly the source requires it: a must, a should, or information about the device only. */
 enum conform_level { CONFORM_MUST, CONFORM_SHOULD, CONFORM_INFORM, CONFORM_LEVELS };
@@ -22,6 +23,12 @@ const char *conform_level_str(enum conform_level l);
 enum conform_peer { CONFORM_PERFTEST, CONFORM_PINGPONG, CONFORM_RPING, CONFORM_PEERS };
 /* By the name "perftest", "pingpong", "rping"; -1: there is none. */
 int conform_peer_find(const char *name);
+
+/* A ratio of the medians of two metrics, by their names. */
+struct conform_ratio {
+    struct token name, of, over;
+    uint32_t least, most; /* permille: what the test expects of it; 0: anything */
+};
 
 /* A test: texts of the battery, which are not terminated. */
 struct conform_test {
@@ -37,8 +44,9 @@ struct conform_test {
     uint32_t snaplen; /* bytes that its capture has of a frame; 0: all */
     struct measure measures[CONFORM_MEASURES];
     unsigned n_measures;
-    struct token ratio[3]; /* names of metrics: the first one is the second one over the third one; empty: none */
-    struct token script;   /* the scenario, see conform_script() */
+    struct conform_ratio ratios[CONFORM_RATIOS];
+    unsigned n_ratios;
+    struct token script; /* the scenario, see conform_script() */
 };
 
 struct conform_battery {
@@ -48,9 +56,8 @@ struct conform_battery {
 
 /* Read a battery: "group NAME", behind which all tests are of this group, and lines are counted anew; tests of
  * "test ID LEVEL TITLE", "anchor TEXT", "rules ID ...", "peers NAME ...", "slow",
- * "long", "snaplen N", "measure KIND METRIC", "ratio METRIC OF OVER" and the lines of the scenario. False with the
- * reason in *err.
- */
+ * "long", "snaplen N", "measure KIND METRIC", "ratio METRIC OF OVER [least|most PERMILLE]" and the lines of the
+ * scenario. False with the reason in *err. */
 bool conform_parse(struct conform_battery *b, const char *text, struct buf *err);
 /* Append the scenario of a test: lines between "each N-M" and "end" stand there for each number, in place of "{}";
  * "{+N}" is N more, "{x?A|B|C}" one of these, drawn by the number and the letter. */
@@ -120,7 +127,8 @@ struct conform_run {
     const char *keep;                  /* directory of the captures, which exists */
     const char *judge;                 /* path of the program rdmatrace; NULL: captures are not judged */
     struct identities *identities;     /* gets what the device chooses; NULL: nothing does */
-    struct metrics *metrics;           /* gets what tests that passed have measured; NULL: nothing does */
+    struct metrics *metrics;           /* gets what tests have measured that passed, or failed by a ratio only;
+                                        * NULL: nothing does */
 };
 
 /* Run a test and fill *o, which conform_outcome_free() releases. On a real network a second, small test shows that the

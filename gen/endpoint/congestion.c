@@ -146,6 +146,7 @@ void ep_cc_sent(struct ep_qp *q, const struct pkt *p, uint32_t len, bool repeat,
     if (!request && q->ep->cfg.congestion.cc.scheme->needs & CC_NEEDS_CREDIT)
         return; /* who reads has asked for it */
     cc_sent(ep_cc_begun(q, now), len, now);
+    ep_flaw_rate(q);
     if (request) {
         e->sent += len;
         e->unsent -= !repeat && e->unsent >= len ? len : 0;
@@ -198,7 +199,19 @@ void ep_cc_response(struct ep_qp *q, const struct pkt *p, const struct effects *
         q->cc->head = q->cc->tail;
     a.rtt = round_trip(q->cc, p, now);
     cc_acked(&q->cc->c, &a, now);
+    ep_flaw_rate(q);
     ep_cc_telemetry(q, p, a.rtt, now);
+    changed(q);
+}
+
+void ep_cc_slow_down(struct ep_qp *q, ns_t now)
+{
+    if (q->pol.pace->cnp)
+        q->pol.pace->cnp(&q->ps, now, &q->pol);
+    if (LIKELY(!q->cc) || !q->cc->started)
+        return;
+    cc_cnp(&q->cc->c, now);
+    q->cc->kept = cc_rate(&q->cc->c);
     changed(q);
 }
 
@@ -206,18 +219,16 @@ void ep_cc_cnp(struct ep_qp *q, ns_t now)
 {
     q->st.rp_cnp_handled++;
     q->ep->st.rp_cnp_handled++;
-    if (q->pol.pace->cnp)
-        q->pol.pace->cnp(&q->ps, now, &q->pol);
-    if (LIKELY(!q->cc) || !q->cc->started)
-        return;
-    cc_cnp(&q->cc->c, now);
-    changed(q);
+    if (!ep_flaw_cnp(q, now))
+        ep_cc_slow_down(q, now);
 }
 
 void ep_cc_expire(struct ep_qp *q, ns_t now)
 {
-    if (q->cc->started)
-        cc_expire(&q->cc->c, now);
+    if (!q->cc->started)
+        return;
+    cc_expire(&q->cc->c, now);
+    ep_flaw_rate(q);
 }
 
 /* --- CNPs ------------------------------------------------------------------------------------- */

@@ -311,6 +311,7 @@ struct ep_cc {
     uint64_t sent, unsent;
     bool grant_due;
     uint64_t granted;
+    uint64_t kept; /* the rate behind the latest CNP, see FLAW_RATE_STAYS; 0: none came */
     /* Telemetry of the latest request. */
     uint8_t hops;
     struct int_hop hop[INT_HOPS_MAX];
@@ -341,6 +342,8 @@ void ep_cc_sent(struct ep_qp *q, const struct pkt *p, uint32_t len, bool repeat,
 void ep_cc_response(struct ep_qp *q, const struct pkt *p, const struct effects *e, uint32_t packets, ns_t now);
 /* A CNP arrived. */
 void ep_cc_cnp(struct ep_qp *q, ns_t now);
+/* What a CNP does to the rate. */
+void ep_cc_slow_down(struct ep_qp *q, ns_t now);
 /* A timer may have expired. */
 void ep_cc_expire(struct ep_qp *q, ns_t now);
 /* A packet arrived: a CNP is due if it is marked. */
@@ -440,6 +443,10 @@ static inline bool ep_has_flaw(const struct endpoint *ep, unsigned flaw)
 const struct pkt *ep_flaw_request(const struct ep_qp *q, const struct pkt *p, struct pkt *changed);
 /* Flaw FLAW_RECEIVE_OVERRUN: the next receive is as long as the datagram `p` needs. */
 void ep_flaw_receive(struct ep_qp *q, const struct pkt *p);
+/* A CNP came for `q`. True: a flaw has made of it what it does. */
+bool ep_flaw_cnp(struct ep_qp *q, ns_t now);
+/* Flaw FLAW_RATE_STAYS: no more than the rate behind the latest CNP. */
+void ep_flaw_rate(struct ep_qp *q);
 /* Effects `e` of a response on the requester: plan the later request that faults CHOICE_AFTER_FATAL and
  * CHOICE_IN_RNR_WAIT send. */
 void ep_plan_stray(struct ep_qp *q, const struct effects *e, ns_t now);

@@ -77,6 +77,9 @@ enum flaw {
     FLAW_RECEIVE_OVERRUN, /* UD: write behind a receive that is too small */
     FLAW_HEADER_FIRST,    /* UD: put an IPv4 header at the start of the 40 bytes */
     FLAW_PAD_COUNTED,     /* complete receives with a length that includes the pad bytes */
+    FLAW_CNP_UNHEARD,     /* keep the rate whatever CNPs come */
+    FLAW_CNP_FOR_ALL,     /* take a CNP as one for each queue pair */
+    FLAW_RATE_STAYS,      /* never increase a rate again that a CNP has reduced */
     FLAW_COUNT
 };
 struct flaw_info {

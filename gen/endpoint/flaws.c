@@ -1,4 +1,5 @@
-/* layer 3 (endpoint): flaws: what the endpoint does wrong with its keys and its memory, which packets need not show. */
+/* layer 3 (endpoint): flaws: what the endpoint does wrong with its keys, its memory and its rate, which packets need
+ * not show. */
 #include "gen/endpoint/endpoint_impl.h"
 #include "gen/endpoint/faults.h"
 
@@ -10,6 +11,9 @@ const struct flaw_info flaw_table[FLAW_COUNT] = {
     [FLAW_RECEIVE_OVERRUN] = {"receive-overrun", "a datagram longer than its receive is written on behind it"},
     [FLAW_HEADER_FIRST] = {"header-first", "the IPv4 header of a datagram is in the first 20 of the 40 bytes"},
     [FLAW_PAD_COUNTED] = {"pad-counted", "the length of a receive counts the pad bytes"},
+    [FLAW_CNP_UNHEARD] = {"cnp-unheard", "a CNP does not reduce the rate"},
+    [FLAW_CNP_FOR_ALL] = {"cnp-for-all", "a CNP reduces the rate of all queue pairs"},
+    [FLAW_RATE_STAYS] = {"rate-stays", "a rate that was reduced for a CNP is not increased again"},
 };
 
 int flaw_find(const char *name)
@@ -57,4 +61,24 @@ void ep_flaw_receive(struct ep_qp *q, const struct pkt *p)
         return;
     rq->sge[(size_t)slot * rq->max_sge + w->num_sge - 1].length += want - w->len;
     w->len = want;
+}
+
+bool ep_flaw_cnp(struct ep_qp *q, ns_t now)
+{
+    struct endpoint *ep = q->ep;
+
+    if (ep_has_flaw(ep, FLAW_CNP_UNHEARD))
+        return true;
+    if (!ep_has_flaw(ep, FLAW_CNP_FOR_ALL))
+        return false;
+    for (uint32_t i = 0; i < ep->n_qp; i++)
+        if (ep->qp[i])
+            ep_cc_slow_down(ep->qp[i], now);
+    return true;
+}
+
+void ep_flaw_rate(struct ep_qp *q)
+{
+    if (ep_has_flaw(q->ep, FLAW_RATE_STAYS) && q->cc->kept && q->cc->c.rate > q->cc->kept)
+        q->cc->c.rate = q->cc->kept;
 }

@@ -23,8 +23,9 @@ LENGTH = "--full" if os.environ.get("CONFORMANCE_FULL") else "--quick"
 # What neither the guest's soft-RoCE nor its libibverbs has.
 LACKED = {"atom/device-write8", "mem/registered-again", "atom/write8", "xrc/device-sends", "wire/rocev1", *(["seg/largest", "read/largest", "seg/device-whole", "seg/whole", "read/whole", "read/device-whole", "uc/whole"] if LENGTH == "--full" else [])}
 # Deviations that not every run shows: the kernel's timers count ticks, so that a message may be sent again some ms early;
-# and not every packet that is changed at random comes behind an RNR NAK.
-SOMETIMES = {"cm/dreq-lost", "cm/retries", "wire/changed-million"}
+# and not every packet that is changed at random comes behind an RNR NAK. A load of this machine that comes and goes may look like a rate
+# that falls and recovers.
+SOMETIMES = {"cm/dreq-lost", "cm/retries", "wire/changed-million", "time/rate-back"}
 # The tests cause every error that the guest counts.
 ERRORS = {name: range(0, 1000) for name in ZERO if name != "link_downed"}
 

@@ -71,12 +71,24 @@ Test(conform, lines_are_repeated_with_a_number)
 
 Test(conform, what_a_test_measures_is_read)
 {
-    parses("test a/b I T\nmeasure window w\nmeasure cnps c\nratio r of over\nrun\n", "");
+    const struct conform_ratio *ratio = battery.test[0].ratios;
+
+    parses("test a/b I T\nmeasure window w\nmeasure cnps c\nratio r of over\nratio s of over most 2000\nratio t of "
+           "over least 1100\nrun\n",
+           "");
     cr_assert_eq(battery.test[0].n_measures, 2);
-    cr_assert(token_is(&battery.test[0].measures[1].metric, "c") && token_is(&battery.test[0].ratio[2], "over"));
+    cr_assert_eq(battery.test[0].n_ratios, 3);
+    cr_assert(token_is(&battery.test[0].measures[1].metric, "c") && token_is(&ratio[0].over, "over"));
+    cr_assert(!ratio[0].most && !ratio[0].least && ratio[1].most == 2000 && !ratio[1].least && ratio[2].least == 1100);
     parses("test a/b I T\nmeasure windows w\n", "line 2: expected: measure");
     parses("test a/b I T\nmeasure window\n", "line 2: expected: measure");
-    parses("test a/b I T\nratio r of\n", "line 2: expected: ratio");
+    for (const char *const *t = (const char *const[]){"of", "of over most", "of over most 999", "of over at 2000",
+                                                      "of over least 1100 x", "of over least 1/2", NULL};
+         *t; t++) {
+        char text[64];
+        snprintf(text, sizeof text, "test a/b I T\nratio r %s\n", *t);
+        parses(text, "line 2: expected: ratio");
+    }
 }
 
 Test(conform, the_battery_of_the_program_is_good)

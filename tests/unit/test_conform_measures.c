@@ -167,17 +167,35 @@ Test(conform_measures, a_ratio_of_medians)
     struct token r = {"r", 1, 0}, of = {"of", 2, 0}, over = {"over", 4, 0};
     struct metrics m = {0};
 
-    metrics_ratio(&m, &r, &of, &over);
+    cr_expect_eq(metrics_ratio(&m, &r, &of, &over).permille, 0);
     cr_expect_eq(m.n, 0, "without samples there is none");
     for (int i = 0; i < 3; i++)
         cr_assert(metrics_add(&m, &of, METRIC_NS, 3000 + i) && metrics_add(&m, &over, METRIC_NS, 2000));
-    metrics_ratio(&m, &r, &of, &over);
+    cr_expect(metrics_ratio(&m, &r, &of, &over).above);
     cr_expect(measured(&m, "r")->n == 1 && measured(&m, "r")->sample[0] == 1501 &&
               measured(&m, "r")->unit == METRIC_PERMILLE);
     metrics_free(&m);
     cr_assert(metrics_add(&m, &r, METRIC_NS, METRIC_MOST) && metrics_add(&m, &r, METRIC_NS, -METRIC_MOST));
     cr_expect(!metrics_add(&m, &r, METRIC_NS, METRIC_MOST + 1) && !metrics_add(&m, &of, METRIC_NS, INT64_MIN));
     cr_expect(m.n == 1 && m.metric[0].n == 2, "clocks of agents may be as far off as they like");
+    metrics_free(&m);
+}
+
+/* Medians may differ by chance: a single sample each, or samples that lie among each other. */
+Test(conform_measures, a_ratio_above_one_by_chance)
+{
+    struct token r = {"r", 1, 0}, of = {"of", 2, 0}, over = {"over", 4, 0};
+    struct metrics m = {0};
+    struct metric_ratio is;
+
+    cr_assert(metrics_add(&m, &of, METRIC_NS, 3000) && metrics_add(&m, &over, METRIC_NS, 2000));
+    is = metrics_ratio(&m, &r, &of, &over);
+    cr_expect(is.permille == 1500 && !is.above);
+    metrics_free(&m);
+    for (int i = 0; i < 9; i++)
+        cr_assert(metrics_add(&m, &of, METRIC_NS, 1000 + 500 * i) && metrics_add(&m, &over, METRIC_NS, 500 + 400 * i));
+    is = metrics_ratio(&m, &r, &of, &over);
+    cr_expect(is.permille == 1429 && !is.above);
     metrics_free(&m);
 }
 

@@ -131,9 +131,22 @@ static bool take_measure(struct conform_test *t, struct token rest, unsigned lin
 
 static bool take_ratio(struct conform_test *t, struct token rest, unsigned line, struct buf *err)
 {
-    for (unsigned i = 0; i < ARRAY_LEN(t->ratio); i++)
-        t->ratio[i] = word(&rest);
-    return (t->ratio[2].len && !rest.len) || bad(err, line, "expected: ratio METRIC OF OVER");
+    struct conform_ratio r = {.name = word(&rest)};
+    struct token bound, number;
+    uint64_t permille = 0;
+
+    r.of = word(&rest);
+    r.over = word(&rest);
+    bound = word(&rest);
+    number = word(&rest);
+    if (!r.over.len || rest.len || t->n_ratios == CONFORM_RATIOS ||
+        (bound.len && (!(token_is(&bound, "least") || token_is(&bound, "most")) || !token_u64(&number, &permille) ||
+                       permille < 1000 || permille > UINT32_MAX)))
+        return bad(err, line,
+                   "expected: ratio METRIC OF OVER [least|most PERMILLE], from 1000 on, or there are too many");
+    *(token_is(&bound, "most") ? &r.most : &r.least) = (uint32_t)permille;
+    t->ratios[t->n_ratios++] = r;
+    return true;
 }
 
 static bool take_snaplen(struct conform_test *t, struct token rest, unsigned line, struct buf *err)

@@ -180,18 +180,21 @@ struct metric_link metrics_link(const struct metrics *m, uint64_t seed)
     return (struct metric_link){0};
 }
 
-void metrics_ratio(struct metrics *m, const struct token *name, const struct token *of, const struct token *over)
+struct metric_ratio metrics_ratio(struct metrics *m, const struct token *name, const struct token *of,
+                                  const struct token *over)
 {
-    int64_t median[2] = {0};
+    struct metric_summary of_it = {0}, over_it = {0};
+    struct metric_ratio r = {0};
 
-    for (unsigned i = 0; i < m->n; i++) {
-        struct metric_summary s;
-        bool upper = token_is(of, m->metric[i].name);
-        if (!upper && !token_is(over, m->metric[i].name))
-            continue;
-        metric_summarise(&m->metric[i], 0, &s);
-        median[upper] = s.median;
-    }
-    if (median[0] > 0 && median[1] > 0)
-        metrics_add(m, name, METRIC_PERMILLE, (int64_t)(1000.0 * (double)median[1] / (double)median[0] + 0.5));
+    for (unsigned i = 0; i < m->n; i++)
+        if (token_is(of, m->metric[i].name))
+            metric_summarise(&m->metric[i], 0, &of_it);
+        else if (token_is(over, m->metric[i].name))
+            metric_summarise(&m->metric[i], 0, &over_it);
+    if (of_it.median <= 0 || over_it.median <= 0)
+        return r;
+    r.permille = (int64_t)(1000.0 * (double)of_it.median / (double)over_it.median + 0.5);
+    r.above = metric_has_interval(&of_it) && metric_has_interval(&over_it) && of_it.low > over_it.high;
+    metrics_add(m, name, METRIC_PERMILLE, r.permille);
+    return r;
 }

@@ -47,8 +47,14 @@ struct metrics {
 bool metrics_add(struct metrics *m, const struct token *name, enum metric_unit u, int64_t value);
 /* Count a sample of the metric that is left out. */
 void metrics_leave_out(struct metrics *m, const struct token *name, enum metric_unit u);
-/* Add the ratio of the medians of two metrics of *m, if both have samples, as a sample of the metric `name`. */
-void metrics_ratio(struct metrics *m, const struct token *name, const struct token *of, const struct token *over);
+/* The ratio of the medians of two metrics. */
+struct metric_ratio {
+    int64_t permille; /* 0: one of them has no sample, or a median of 0 */
+    bool above;       /* more than 1, beyond chance: the interval of the upper median is above that of the lower one */
+};
+/* That of two metrics of *m; it is also added as a sample of the metric `name`. */
+struct metric_ratio metrics_ratio(struct metrics *m, const struct token *name, const struct token *of,
+                                  const struct token *over);
 /* Move all of `from`, also what is left out, behind what *m has, and empty `from`. */
 void metrics_gather(struct metrics *m, struct metrics *from);
 /* Move all samples of `from` behind those of *m, and empty `from`: what has no samples is no metric. */
