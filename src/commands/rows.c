@@ -50,6 +50,7 @@ static void give_parts(const struct cell_to *t, const struct ulp_command *c)
     cell_number(t, "client_ns", (uint64_t)s.client, s.known);
     cell_number(t, "network_ns", (uint64_t)s.network, s.known);
     cell_number(t, "transfer_ns", (uint64_t)s.transfer, s.known);
+    cell_number(t, "network_is_at_most", s.bound, s.known);
     cell_number(t, "retransmission_ns", (uint64_t)(w.of[WAIT_LOSS] + w.of[WAIT_TIMEOUT]), s.known);
 }
 
@@ -236,18 +237,26 @@ static void put_status(struct buf *b, const struct command_row *q)
                    ulp_fault_words((enum ulp_fault)q->c->refusal.fault));
 }
 
+/* `bound`: how it may differ where the way was seen once only. */
+static void put_share(struct buf *b, const struct ulp_shares *s, const char *bound, ns_t share)
+{
+    if (s->known && s->bound)
+        buf_puts(b, bound);
+    put_part(b, s->known, share);
+}
+
 static void put_server(struct buf *b, const struct command_row *q)
 {
     const struct ulp_shares s = waits_shares(q->c);
 
-    put_part(b, s.known, s.server);
+    put_share(b, &s, ">=", s.server);
 }
 
 static void put_network(struct buf *b, const struct command_row *q)
 {
     const struct ulp_shares s = waits_shares(q->c);
 
-    put_part(b, s.known, s.network);
+    put_share(b, &s, "<=", s.network);
 }
 
 #define COLUMNS 14

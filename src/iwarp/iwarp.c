@@ -181,7 +181,7 @@ static struct tcp_conn *create(struct iwarp *w, const struct iwarp_ends *e, uint
     t = calloc(1, sizeof *t);
     if (!t)
         return NULL;
-    t->c = (struct iwarp_conn){.tap = e->tap, .network = e->network, .trip = {-1, -1}};
+    t->c = (struct iwarp_conn){.tap = e->tap, .network = e->network};
     memcpy(t->c.addr[side], e->src, 16);
     memcpy(t->c.addr[!side], e->dst, 16);
     t->c.port[side] = sport;
@@ -258,7 +258,7 @@ static void turn_round(struct tcp_conn *t)
     struct iwarp_sent sent = t->c.sent[0];
     uint16_t port = t->c.port[0];
     bool fin = t->fin[0];
-    ns_t trip;
+    struct iwarp_trip trip = t->c.trip[0];
     uint8_t addr[16];
 
     memcpy(addr, t->c.addr[0], 16);
@@ -272,7 +272,6 @@ static void turn_round(struct tcp_conn *t)
     t->c.port[1] = port;
     t->fin[0] = t->fin[1];
     t->fin[1] = fin;
-    trip = t->c.trip[0];
     t->c.trip[0] = t->c.trip[1];
     t->c.trip[1] = trip;
 }

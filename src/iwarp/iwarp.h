@@ -69,6 +69,12 @@ struct iwarp_sent {
     uint64_t terminate_frame;
 };
 
+/* From a segment, SYN or payload, that was sent once, to its ACK by an end. */
+struct iwarp_trip {
+    ns_t least; /* the shortest time; with `n` */
+    uint64_t n; /* how many were seen */
+};
+
 struct iwarp_conn {
     uint32_t number; /* of the connection */
     bool again;      /* another tap saw it before */
@@ -82,9 +88,7 @@ struct iwarp_conn {
     bool refused;              /* the reply rejects the connection */
     uint64_t first_frame, last_frame;
     ns_t first, last; /* their times */
-    /* the shortest time from a segment, SYN or payload, that was sent once, to its ACK by this end; -1: none was seen
-     */
-    ns_t trip[IWARP_SIDES];
+    struct iwarp_trip trip[IWARP_SIDES];
     struct iwarp_sent sent[IWARP_SIDES];
 };
 

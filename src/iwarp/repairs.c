@@ -117,13 +117,16 @@ void repairs_time(struct tcp_conn *t, enum iwarp_side side, uint32_t end, bool a
 static void take_time(struct tcp_conn *t, enum iwarp_side side, uint32_t ack, ns_t now)
 {
     struct side *s = &t->side[side];
-    ns_t *trip = &t->c.trip[iwarp_other(side)], took = now - s->timed;
+    struct iwarp_trip *trip = &t->c.trip[iwarp_other(side)];
+    ns_t took = now - s->timed;
 
     if (!s->timing || seq_diff(ack, s->timed_end) < 0)
         return;
     s->timing = false;
-    if (took >= 0 && (*trip < 0 || took < *trip))
-        *trip = took;
+    if (took < 0)
+        return;
+    if (!trip->n++ || took < trip->least)
+        trip->least = took;
 }
 
 void repairs_segment(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, const struct segment *g, uint16_t id)

@@ -37,6 +37,7 @@ struct ulp_stream {
     enum iwarp_side client; /* with `c` */
     unsigned tries;         /* messages that were looked at; above MARKED * 4 no more are */
     bool given_up;
+    struct stream_trips trips;
     struct stream_side side[IWARP_SIDES];
     struct ulp_stream *next;
 };
@@ -74,6 +75,7 @@ static void stream_free(struct ulp *u, struct ulp_stream *s, enum ulp_end why)
         ulp_conn_free(s->c, why);
     for (unsigned i = 0; i < IWARP_SIDES; i++)
         room_free(u, s->side[i].bytes, s->side[i].cap);
+    trips_give(u, s->trips.of);
     room_free(u, s, sizeof *s);
 }
 
@@ -109,6 +111,7 @@ static void attach(struct ulp *u, struct ulp_stream *s, const struct ulp_proto *
     s->c->conn = s->conn->number;
     s->c->stream = client == IWARP_INITIATOR ? 1 : 2;
     s->c->iwarp = s->conn;
+    s->c->trips = &s->trips;
     if (proto->open)
         proto->open(s->c, greeting, n);
 }
@@ -415,6 +418,7 @@ static void take(struct ulp *u, const struct iwarp_unit *w, struct pkt *show)
 
     if (!s)
         return;
+    trip_note_stream(u, s->conn, &s->trips);
     if (w->start) {
         if (w->side == IWARP_INITIATOR)
             take_request(u, s, w);

@@ -52,7 +52,6 @@ struct ulp_conn *ulp_conn_make(struct ulp *u, const struct ulp_proto *proto, enu
     c->proto = proto;
     c->how = (uint8_t)how;
     c->sure = how == ULP_BY_USER || how == ULP_BY_BYTES || !proto->looks;
-    c->trip[ULP_CLIENT] = c->trip[ULP_SERVER] = -1;
     c->flow[ULP_CLIENT] = c->flow[ULP_SERVER] = FLOW_NONE;
     c->next = u->conns;
     if (c->next)

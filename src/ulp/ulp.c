@@ -66,6 +66,8 @@ static void take(struct ulp *u, const struct event *e, struct pkt *show)
 
     if (e->flow == FLOW_NONE)
         return;
+    if (e->kind == EVENT_RESPONSE && e->h)
+        trip_note(u, e);
     f = e->kind == EVENT_REQUEST ? ulp_flow_of(u, e->flow, e->p) : answered(u, e);
     if (LIKELY(!f)) {
         count_moved(u, e);
@@ -73,7 +75,6 @@ static void take(struct ulp *u, const struct event *e, struct pkt *show)
     }
     c = f->conn;
     if (e->kind == EVENT_RESPONSE && e->h) {
-        trip_note(f, e);
         messages_acked(f, e->h);
         messages_release(f);
     }
@@ -105,8 +106,13 @@ static void on_lone(void *user, const struct event *e)
 
 static void on_over(void *user, uint32_t flow, bool restart)
 {
-    (void)restart;
-    ulp_flow_over(user, flow, ULP_LEFT);
+    struct ulp *u = user;
+
+    ulp_flow_over(u, flow, ULP_LEFT);
+    if (restart) /* between the same hosts */
+        return;
+    trips_give(u, u->flow_trips[flow]);
+    u->flow_trips[flow] = NULL;
 }
 
 /* A packet without a BTH: iWARP, or CLC messages of SMC-R. */
@@ -149,8 +155,10 @@ struct ulp *ulp_new(struct observer *o, const struct ulp_opts *opts, bool shown)
         u->opts = *opts;
     u->flows = zeros_new(observer_flows(o), sizeof(struct ulp_flow *));
     u->guesses = zeros_new(observer_flows(o), sizeof *u->guesses);
+    u->flow_trips = zeros_new(observer_flows(o), sizeof *u->flow_trips);
     u->shown_bytes = malloc(ULP_SHOWN_MAX);
-    begun = u->flows && u->guesses && u->shown_bytes && (!shown || (ulp_note_init(u) && ulp_rmpp_init(u)));
+    begun =
+        u->flows && u->guesses && u->flow_trips && u->shown_bytes && (!shown || (ulp_note_init(u) && ulp_rmpp_init(u)));
     if (begun && observer_subscribe(o, &s) && ulp_streams_begin(u, shown))
         return u;
     ulp_free(u);
@@ -191,6 +199,7 @@ void ulp_free(struct ulp *u)
         ulp_drop_all(u);
     zeros_free(u->flows, observer_flows(u->observer), sizeof(struct ulp_flow *));
     zeros_free(u->guesses, observer_flows(u->observer), sizeof *u->guesses);
+    trips_free(u);
     free(u->shown_bytes);
     free(u->reqs);
     free(u->rmpp);

@@ -215,16 +215,17 @@ enum ulp_part { ULP_BEFORE_DATA, ULP_DATA, ULP_AFTER_DATA, ULP_PARTS };
 /* Whose time the latency of a command was: together that is end - start. */
 struct ulp_shares {
     bool known;   /* it has a response, and the round trips that it needs were seen */
+    bool bound;   /* the way to an end was seen once, which may hold time of the end: `network` is at most so long */
     ns_t server;  /* between what came to the server and what it sent next, without the network */
     ns_t client;  /* likewise of the client, in which the server waited: before the responses to its READs */
     ns_t network; /* on the way from the tap to an end and back, as often as an end had to react; what was lost there */
     ns_t transfer; /* packets of the data followed each other */
 };
 /* The way from the tap to an end and back is the shortest time from a request of the transport to its response (ACK, or
- * READ response; of iWARP: from a segment of TCP to its ACK) of the connection so far, with the time in which the
- * adapter of that end makes the response. At a tap next to the server it is short, and `network` has only what its
- * READs wait for. `lost`: of each part, the time that was lost on the way, such as that of a retransmission. Only in
- * the functions of ulp_opts. */
+ * READ response; of iWARP: from a segment of TCP to its ACK) so far, of all connections between the two hosts in which
+ * that end responds, with the time in which its adapter makes the response. At a tap next to the server it is short,
+ * and `network` has only what its READs wait for. `lost`: of each part, the time that was lost on the way, such as that
+ * of a retransmission. Only in the functions of ulp_opts. */
 struct ulp_shares ulp_command_shares(const struct ulp_command *c, const ns_t lost[ULP_PARTS]);
 enum ulp_how ulp_command_how(const struct ulp_command *c);
 /* What the client of its connection sends, or the server; FLOW_NONE: none was seen, or it is iWARP. Only in the

@@ -8,6 +8,7 @@
 #define KEPT_COMPLETED  64   /* completed commands of a connection that retransmissions may still belong to */
 #define BUCKETS         256  /* of commands by key, and of memory by R_Key; a power of two */
 #define STREAM_BUCKETS  1024 /* of iWARP connections; a power of two */
+#define TRIP_BUCKETS    4096 /* of pairs of hosts; a power of two */
 #define TRANSFERS       512  /* latest messages, WRITEs and READs of a flow; a power of two */
 #define TRANSFERS_FIRST 16   /* likewise at first */
 #define ASSEMBLIES      4  /* messages of several packets of a flow that are kept: more than two if some lack packets */
@@ -64,23 +65,30 @@ struct joined {
     ns_t start;    /* of the first SEND */
 };
 
+/* What an iWARP connection has told of the ways to its ends. */
+struct trips;
+struct stream_trips {
+    struct trips *of; /* of its hosts; NULL: nothing so far */
+    uint64_t seen[2]; /* times of each host that count in it */
+};
+
 struct early;
 struct early_data;
 
 struct ulp_conn {
     struct ulp *ulp;
     const struct ulp_proto *proto;
-    uint8_t how;                    /* enum ulp_how */
-    uint32_t flow[ULP_SIDES];       /* what each side sends; FLOW_NONE: not seen */
-    uint32_t conn;                  /* number of the connection */
-    uint8_t stream;                 /* of iWARP: 1: the client is the initiator, 2: the responder; 0: not of iWARP */
-    const struct iwarp_conn *iwarp; /* with `stream` */
-    uint64_t good, refused;         /* messages that the protocol took, and that it did not */
-    ns_t trip[ULP_SIDES]; /* shortest time from a request of the transport to this side's response; -1: not known */
-    unsigned walks;       /* refusals that were compared with the memory of all commands */
-    bool wrong;           /* it is another protocol */
-    bool sure;            /* the user said it, or a message looked like it; also if no message can tell */
-    uint8_t doubts;       /* until then: the client's messages that did not */
+    uint8_t how;                      /* enum ulp_how */
+    uint32_t flow[ULP_SIDES];         /* what each side sends; FLOW_NONE: not seen */
+    uint32_t conn;                    /* number of the connection */
+    uint8_t stream;                   /* of iWARP: 1: the client is the initiator, 2: the responder; 0: not of iWARP */
+    const struct iwarp_conn *iwarp;   /* with `stream` */
+    uint64_t good, refused;           /* messages that the protocol took, and that it did not */
+    const struct stream_trips *trips; /* with `stream` */
+    unsigned walks;                   /* refusals that were compared with the memory of all commands */
+    bool wrong;                       /* it is another protocol */
+    bool sure;                        /* the user said it, or a message looked like it; also if no message can tell */
+    uint8_t doubts;                   /* until then: the client's messages that did not */
     struct command_list open, done;
     struct command *keys[BUCKETS];
     struct segment *rkeys[BUCKETS];
@@ -177,8 +185,10 @@ struct rmpp_state; /* RMPP transfers under way */
 struct ulp {
     struct observer *observer;
     struct ulp_opts opts;
-    struct ulp_flow **flows; /* observer_flows() */
-    struct guess *guesses;   /* likewise */
+    struct ulp_flow **flows;   /* observer_flows() */
+    struct guess *guesses;     /* likewise */
+    struct trips **flow_trips; /* likewise: of its hosts; NULL: it has no response so far */
+    struct trips *trips[TRIP_BUCKETS];
     struct ulp_conn *conns;
     struct ulp_stream *streams[STREAM_BUCKETS]; /* by their connections */
     uint64_t numbers;
@@ -326,8 +336,13 @@ bool refusal_of_terminate(struct ulp_refusal *r, const struct iwarp_unit *w);
 
 /* --- shares.c --------------------------------------------------------------------------------- */
 
-/* A response to a request of flow `f`: how long it took. */
-void trip_note(struct ulp_flow *f, const struct event *e);
+/* A response to a request that was seen: how long it took. */
+void trip_note(struct ulp *u, const struct event *e);
+/* What TCP has told of the ways to the ends of an iWARP connection since the last call. */
+void trip_note_stream(struct ulp *u, const struct iwarp_conn *c, struct stream_trips *t);
+/* A flow or an iWARP connection is gone; `t` may be NULL. */
+void trips_give(struct ulp *u, struct trips *t);
+void trips_free(struct ulp *u);
 
 /* --- over_iwarp.c ----------------------------------------------------------------------------- */
 
