@@ -145,6 +145,7 @@ static void locate(const struct place *f, struct iwarp_unit *u, uint32_t at, uin
     if (last && first && last->ts < first->ts)
         u->now = w->p->frame->ts;
     u->end = s->next - (s->len - at - n);
+    u->seq = u->end - n;
     u->body.off = LAYER_MESSAGE;
     if (w->payload_cap && place >= w->payload_at && place + n <= w->payload_at + w->payload_cap)
         u->body.off = w->payload_off + (uint32_t)(place - w->payload_at);

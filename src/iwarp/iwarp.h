@@ -114,7 +114,7 @@ struct iwarp_unit {
     uint32_t payload_len;
     uint64_t first_frame, frame; /* of its first byte; of the packet that completes it */
     ns_t first, now;
-    uint32_t end;       /* sequence number behind it */
+    uint32_t seq, end;  /* sequence number of its first byte; behind it */
     unsigned n_markers; /* all of them; IWARP_MARKERS are in `marker` */
     struct iwarp_marker marker[IWARP_MARKERS];
 };
@@ -165,6 +165,7 @@ struct iwarp_op {
     uint64_t bytes;       /* payload; of a READ the requested length */
     uint64_t answered;    /* bytes of a READ that came */
     uint32_t fpdus;       /* of its message, and of its response */
+    uint32_t again;       /* TCP segments of these that were retransmitted */
     uint64_t first_frame, last_frame; /* of its message */
     uint64_t done_frame;              /* with IWARP_DONE */
     ns_t start, last, done;           /* first byte, last byte of the message; with done_frame */
@@ -201,6 +202,8 @@ struct iwarp_sub {
     uint64_t (*begun)(void *user); /* an operation begins: its number; all that have this must give the same */
     void (*over)(void *user, const struct iwarp_op *op);
     void (*repaired)(void *user, const struct iwarp_repair *r);
+    /* a segment with the bytes [seq, end) was retransmitted; before what it completes */
+    void (*again)(void *user, const struct iwarp_conn *c, enum iwarp_side side, uint32_t seq, uint32_t end);
     /* the connection is forgotten: it is valid for the last time */
     void (*gone)(void *user, const struct iwarp_conn *c);
 };

@@ -2,6 +2,7 @@
 #ifndef RDMATRACE_IWARP_IWARP_IMPL_H
 #define RDMATRACE_IWARP_IWARP_IMPL_H
 
+#include "src/iwarp/again.h"
 #include "src/iwarp/iwarp.h"
 #include "src/iwarp/stream.h"
 
@@ -32,8 +33,9 @@ struct open_op {
     uint32_t end;       /* sequence number behind its last byte; with op.complete */
     uint32_t sink_stag; /* of a READ: where the response goes */
     uint64_t sink_to;
-    uint32_t id; /* of an atomic: its identifier */
-    bool done;   /* it lingers: a Terminate may still refuse it */
+    uint32_t id;                     /* of an atomic: its identifier */
+    struct seq_span message, answer; /* where it is in the stream of its side, and its response in the other one */
+    bool done;                       /* it lingers: a Terminate may still refuse it */
 };
 
 /* A segment that was sent. */
@@ -65,6 +67,7 @@ struct repairs {
 struct side {
     struct stream stream;
     struct repairs repairs;
+    struct again again; /* retransmitted segments */
     enum framing framing;
     unsigned tries;     /* segments that looked like FPDUs and were not */
     uint64_t frames_at; /* place in the stream of the first byte behind request or reply; markers are counted from it */
@@ -142,6 +145,8 @@ void fpdu_lost(struct side *s);
 void rdmap_take(struct iwarp *w, struct tcp_conn *t, const struct iwarp_unit *u);
 /* Whether the segment continues a message exactly: its headers are right, even if the CRC is not. */
 bool rdmap_continues(const struct side *s, const struct ddp *d);
+/* A segment of `side` was retransmitted. */
+void rdmap_again(struct tcp_conn *t, enum iwarp_side side, const struct seq_span *at);
 /* TCP of the other end has acknowledged everything before `ack`. */
 void rdmap_acked(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, uint32_t ack);
 /* Hand over all open operations of both sides. */
@@ -168,6 +173,8 @@ void iwarp_report(struct iwarp *w, const struct iwarp_bad *b);
 uint64_t iwarp_number(const struct iwarp *w);
 void iwarp_over(struct iwarp *w, const struct iwarp_op *op);
 void iwarp_repair_over(struct iwarp *w, const struct iwarp_repair *r);
+/* A segment was retransmitted. */
+void iwarp_again(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, const struct seq_span *at);
 /* The TCP connection is iWARP. */
 void iwarp_recognised(struct iwarp *w, struct tcp_conn *t, enum iwarp_how how);
 

@@ -100,12 +100,37 @@ static struct open_op *find(struct side *s, uint64_t serial)
     return NULL;
 }
 
+/* What retransmitted segments are counted for. */
+static uint64_t counted_as(const struct open_op *o, bool answer)
+{
+    return o->serial << 1 | answer;
+}
+
+/* The bytes of the unit belong to the operation, or to its response. */
+static void place(const struct taken *k, struct open_op *o, bool answer)
+{
+    seq_span_add(answer ? &o->answer : &o->message, k->u->seq, k->u->end);
+    o->op.again += again_count(&k->s->again, &(struct seq_span){k->u->seq, k->u->end}, counted_as(o, answer));
+}
+
+void rdmap_again(struct tcp_conn *t, enum iwarp_side side, const struct seq_span *at)
+{
+    struct side *s = &t->side[side], *other = &t->side[iwarp_other(side)];
+
+    again_add(&s->again, at);
+    for (uint32_t i = 0; i < s->n; i++)
+        s->open[i].op.again += again_latest(&s->again, &s->open[i].message, counted_as(&s->open[i], false));
+    for (uint32_t i = 0; i < other->n; i++)
+        other->open[i].op.again += again_latest(&s->again, &other->open[i].answer, counted_as(&other->open[i], true));
+}
+
 /* The segment belongs to the operation's message. */
 static void grow(const struct taken *k, struct open_op *o)
 {
     if (!o)
         return;
     o->op.fpdus++;
+    place(k, o, false);
     if (!has_answer(&o->op))
         o->op.bytes += k->u->payload_len;
     o->op.last_frame = k->u->frame;
@@ -272,6 +297,7 @@ static void take_atomic_response(const struct taken *k)
             continue;
         o->op.answered = 8;
         o->op.fpdus++;
+        place(k, o, true);
         done(o, k->u->frame, k->u->now);
         retire_done(k->w, k->other);
         return;
@@ -394,6 +420,7 @@ static void take_response(const struct taken *k)
     }
     o->op.answered += k->u->payload_len;
     o->op.fpdus++;
+    place(k, o, true);
     if (d->last && sure && o->op.answered < o->op.bytes)
         report_number(k, IWARP_BAD_RESPONSE, "READ response of bytes", o->op.answered, o->op.bytes, o->op.first_frame);
     if (!d->last)

@@ -51,6 +51,8 @@ static void begin(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, con
 
     w->again = waits || found->kind == IWARP_NEEDLESS;
     t->c.sent[side].retransmitted += w->again;
+    if (w->again)
+        iwarp_again(w, t, side, &(struct seq_span){found->seq, end});
     if (!waits) {
         iwarp_repair_over(w, found);
         return;

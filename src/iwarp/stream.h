@@ -9,7 +9,7 @@
 #ifndef RDMATRACE_IWARP_STREAM_H
 #define RDMATRACE_IWARP_STREAM_H
 
-#include "types.h"
+#include "src/iwarp/again.h"
 
 #define STREAM_BYTES      (256u << 10)
 #define STREAM_LATE       256
@@ -58,11 +58,6 @@ struct segment {
     ns_t ts;
 };
 
-/* How far sequence number `a` lies behind `b`; below 0: before it. */
-static inline int32_t seq_diff(uint32_t a, uint32_t b)
-{
-    return (int32_t)(a - b);
-}
 /* Whether the other end has acknowledged everything before `seq`. */
 static inline bool stream_is_acked(const struct stream *s, uint32_t seq)
 {

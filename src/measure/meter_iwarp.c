@@ -211,6 +211,7 @@ static struct wqe request_of(const struct iwarp_op *op)
                     .last = op->last,
                     .done = op->done,
                     .packets = op->fpdus,
+                    .again = op->again,
                     .begun = op->begun,
                     .ended = op->complete};
 

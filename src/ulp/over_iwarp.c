@@ -3,12 +3,14 @@
 
 #include "dissect/mad/cm.h"
 #include "dissect/ulp/service.h"
+#include "src/iwarp/again.h"
 #include "src/ulp/ulp_impl.h"
 
 #include <stdlib.h>
 
 #define READS  64                           /* READ requests of an end whose responses are to come */
 #define MARKED 8                            /* guesses per connection */
+#define SPANS  32                           /* pieces of the stream of an end of which the command is known */
 #define PS_TCP UINT64_C(0x0000000001060000) /* service ids of RDMA-CM for TCP ports */
 
 /* A READ request. */
@@ -25,6 +27,13 @@ struct stream_side {
     uint32_t msn;
     uint64_t frame;
     ns_t start;
+    uint32_t seq;       /* sequence number of its first byte */
+    struct again again; /* retransmitted segments */
+    struct {
+        struct seq_span at;
+        struct command_ref command;
+    } span[SPANS];    /* the latest ones */
+    uint32_t n_spans; /* so far */
     struct read_asked read[READS];
     unsigned first_read, n_reads;
     uint8_t looks, proto; /* of the latest SEND, while the protocol is not known: enum ulp_looks, its place plus 1 */
@@ -252,6 +261,7 @@ static void keep(struct ulp *u, struct stream_side *d, const struct iwarp_unit *
         d->cut = w->ddp.mo != 0;
         d->msn = w->ddp.msn;
         d->start = w->first;
+        d->seq = w->seq;
     }
     d->fpdus++;
     d->cut |= w->ddp.mo != d->len || !w->whole || d->len + (uint64_t)n > ULP_MESSAGE_MAX;
@@ -410,6 +420,41 @@ static bool is_send(unsigned opcode)
     return opcode >= RDMAP_SEND && opcode <= RDMAP_SEND_SE_INV;
 }
 
+/* The bytes of an end from `seq` up to those of the unit belong to the command: segments of them that were
+ * retransmitted do, too. */
+static void tie(struct stream_side *d, uint32_t seq, const struct iwarp_unit *w, struct command *cmd)
+{
+    uint32_t latest = (d->n_spans - 1) % SPANS, n;
+    struct seq_span at = {seq, w->end};
+
+    if (d->n_spans && d->span[latest].command.number == cmd->c.number && d->span[latest].at.to == seq) {
+        d->span[latest].at.to = w->end;
+    } else {
+        d->span[d->n_spans % SPANS].at = at;
+        d->span[d->n_spans++ % SPANS].command = command_ref(&cmd->c);
+    }
+    n = again_count(&d->again, &at, cmd->c.number);
+    cmd->c.again += n;
+    cmd->c.packets += n;
+}
+
+static void on_again(void *user, const struct iwarp_conn *c, enum iwarp_side side, uint32_t seq, uint32_t end)
+{
+    struct ulp_stream *s = stream_of(user, c);
+    struct stream_side *d = s ? &s->side[side] : NULL;
+
+    if (!d)
+        return;
+    again_add(&d->again, &(struct seq_span){seq, end});
+    for (uint32_t i = 0; s->c && i < d->n_spans && i < SPANS; i++) {
+        struct command *cmd = command_of(s->c, d->span[i].command);
+        if (!cmd || !again_latest(&d->again, &d->span[i].at, cmd->c.number))
+            continue;
+        cmd->c.again++;
+        cmd->c.packets++;
+    }
+}
+
 /* A unit, and the packet that shows it or NULL. */
 static void take(struct ulp *u, const struct iwarp_unit *w, struct pkt *show)
 {
@@ -439,6 +484,8 @@ static void take(struct ulp *u, const struct iwarp_unit *w, struct pkt *show)
         d = take_read_response(s, w, show);
     else if (w->ddp.opcode == RDMAP_TERMINATE)
         d = take_terminate(s, w);
+    if (d)
+        tie(&s->side[w->side], is_send(w->ddp.opcode) && w->ddp.mo ? s->side[w->side].seq : w->seq, w, d);
     if (show && s->c)
         ulp_note_stream(s->c, show, d, side_of(s, w->side), is_send(w->ddp.opcode));
     if (s->c && s->c->wrong) {
@@ -465,7 +512,7 @@ void ulp_stream_packet(struct ulp *u, struct pkt *p)
 
 bool ulp_streams_begin(struct ulp *u, bool shown)
 {
-    const struct iwarp_sub s = {.user = u, .fpdu = shown ? NULL : on_fpdu, .gone = on_gone};
+    const struct iwarp_sub s = {.user = u, .fpdu = shown ? NULL : on_fpdu, .again = on_again, .gone = on_gone};
 
     return iwarp_subscribe(observer_iwarp(u->observer), &s);
 }

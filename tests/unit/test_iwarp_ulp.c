@@ -10,14 +10,17 @@ static struct ulp_command the_command;
 static unsigned commands_over;
 static struct ulp_shares the_shares;
 static struct waited waited_of[2]; /* of commands 1 and 2 */
+static uint64_t again_of[2];       /* likewise */
 
 static void on_command(void *user, const struct ulp_command *c)
 {
     (void)user;
     the_command = *c;
     the_shares = waits_shares(c);
-    if (c->number <= ARRAY_LEN(waited_of))
+    if (c->number <= ARRAY_LEN(waited_of)) {
         waited_of[c->number - 1] = waits_of(c);
+        again_of[c->number - 1] = c->again;
+    }
     commands_over++;
 }
 
@@ -158,8 +161,51 @@ Test(iwarp, a_command_waits_for_what_tcp_lost)
     cr_expect_gt(waited_of[0].of[WAIT_LOSS], 0);
     cr_expect_eq(waited_of[0].of[WAIT_TIMEOUT], 0, "three duplicate ACKs asked for it");
     cr_expect_eq(waited_of[0].way[ULP_AFTER_DATA], waited_of[0].of[WAIT_LOSS], "the way took it");
+    cr_expect_eq(again_of[0], 1, "%llu", (unsigned long long)again_of[0]);
+    cr_expect_eq(again_of[1], 0, "what waited behind it was sent once");
     ulp_free(u);
     tcp_run_free(r);
+}
+
+/* A segment with the end of the first half of the data, and the beginning of the second, comes again: with all of them
+ * before it, or as long as the FPDU of the second half is not complete. */
+Test(iwarp, retransmitted_segments_count_for_their_command)
+{
+    for (unsigned whole = 0; whole < 2; whole++) {
+        struct tcp_run *r = tcp_run_new();
+        struct ulp *u = timed_commands(r);
+        struct ddp d = a_write(0x99, 0x4000, false), rest = a_write(0x99, 0x4200, true);
+        uint8_t b[1200], done[16] = {[12] = 7};
+        uint32_t half = make_fpdu(b, &d, 512, false), n, from;
+        cr_assert(u != NULL);
+        store_be32(b + half - 4, mpa_crc(b, half - 4));
+        n = half + make_fpdu(b + half, &rest, 512, false);
+        store_be32(b + n - 4, mpa_crc(b + half, n - half - 4));
+        nvme_start(r);
+        nvme_ask(r, 2);
+        from = r->seq[SERVER];
+        tcp_segment(r, SERVER, from, b, 400, 400);
+        tcp_segment(r, SERVER, from + 400, b + 400, 400, 400);
+        if (whole)
+            tcp_segment(r, SERVER, from + 800, b + 800, n - 800, n - 800);
+        r->frame += 5000; /* a timeout */
+        tcp_segment(r, SERVER, from + 400, b + 400, 400, 400);
+        if (!whole)
+            tcp_segment(r, SERVER, from + 800, b + 800, n - 800, n - 800);
+        r->seq[SERVER] = r->sent_to[SERVER] = from + n;
+        send_bytes(r, SERVER, 1, done, 16);
+        ulp_finish(u);
+        cr_assert_eq(commands_over, 1, "%u", commands_over);
+        cr_expect_eq(the_command.moved[ULP_TO_CLIENT], 1024);
+        cr_expect_eq(the_command.again, 1, "whole %u: %llu", whole, (unsigned long long)the_command.again);
+        cr_expect_eq(the_command.packets, 5, "its message, two FPDUs, the segment, the response: %llu",
+                     (unsigned long long)the_command.packets);
+        ulp_free(u);
+        iwarp_finish(observer_iwarp(r->observer), r);
+        for (unsigned i = 0; i < r->n_over; i++)
+            cr_expect_eq(r->over[i].again, r->over[i].opcode == RDMAP_WRITE, "operation %u: %u", i, r->over[i].again);
+        tcp_run_free(r);
+    }
 }
 
 /* The tap sees the controller before the host: the data of a Read, and its response, come before the command. */
