@@ -91,11 +91,18 @@ static void take_seq_nak(struct timeline *t, struct direction *d, const struct e
     timeline_claim(t, d, from, now, BEFORE_LOSS, TIME_LOSS_NAK, ep);
 }
 
+/* An RNR NAK: the requester waits. A further one for a copy that it sent before that changes nothing of it.
+ *
+ *   request  5 6   5 6                                5        the second 5 was sent for another reason
+ *   response           RNR NAK 5 .. RNR NAK 5 ....             for the second 5
+ *                      |------------------------------|        rnr
+ */
 static void take_rnr(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     uint32_t psn = e->p->bth.psn;
     struct episode *x = episode_at(t, d->rnr.ep);
     const struct sent *s = req_dir_sent(e->h, psn);
+    bool waits = d->rnr.open && d->rnr.psn == psn && !d->rnr.dropped;
 
     if (!x || d->rnr.psn != psn) {
         d->rnr.ep = episode_new(t, e->flow, TROUBLE_RNR, psn, now);
@@ -108,8 +115,9 @@ static void take_rnr(struct timeline *t, struct direction *d, const struct event
     }
     d->rnr.open = true;
     d->rnr.psn = psn;
-    d->rnr.ts = now;
-    d->rnr.dropped = may_be_dropped(d, e);
+    if (!waits)
+        d->rnr.ts = now;
+    d->rnr.dropped = !waits && may_be_dropped(d, e);
     if (x)
         x->count++;
 }

@@ -49,14 +49,22 @@ static bool is_naked(const struct req_dir *h)
     return h->seq.have && !h->seq.resent;
 }
 
+/* Whether the requester cannot have waited for the latest RNR NAK when it sends READ or atomic `psn` again, one before
+ * the NAK's PSN: the RNR timer has not expired. It dropped the NAK, as the response to that request was missing. */
+static bool is_before_rnr(struct req_dir *h, uint32_t psn, ns_t now)
+{
+    return psn_diff(psn, h->rnr.psn) < 0 && req_dir_read(h, psn, 0) &&
+           now - h->rnr.ts < rnr_time(aeth_value(h->rnr.syndrome)) / 2;
+}
+
 /* Whether the RNR NAK that waits for its retransmission demands `psn`: at its PSN or at the start of its message; or
  * after it, if it has been acknowledged since, and no sequence NAK demands that. What was first sent behind the NAK
  * shows that the requester did not wait. */
-static bool is_for_rnr(struct req_dir *h, uint32_t psn)
+static bool is_for_rnr(struct req_dir *h, uint32_t psn, ns_t now)
 {
     const struct sent *s = req_dir_sent(h, psn);
 
-    if (!h->rnr.have || h->rnr.resent)
+    if (!h->rnr.have || h->rnr.resent || is_before_rnr(h, psn, now))
         return false;
     if (psn_in(h->rnr.psn, psn, TRACK_SENT))
         return true;
@@ -71,7 +79,7 @@ static enum why_back why_by_evidence(struct req_dir *h, uint32_t psn, ns_t now)
     const struct read_req *a = req_dir_read(h, psn, 0);
     bool nak = is_naked(h), is_una = h->have_una && h->una == psn;
 
-    if (is_for_rnr(h, psn))
+    if (is_for_rnr(h, psn, now))
         return BACK_RNR;
     if (nak && (h->seq.psn == psn || h->seq_low == psn || (a && psn_diff(psn, h->seq.psn) < 0)))
         return BACK_SEQ_NAK;

@@ -285,6 +285,33 @@ Test(timeline, a_sequence_nak_changes_nothing_in_an_rnr_wait)
     cr_expect_eq(r->states[TIME_LOSS_NAK], 0);
 }
 
+Test(timeline, a_further_rnr_nak_changes_nothing_in_an_rnr_wait)
+{
+    start();
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 5 * US, mk_ack(100, 0x2c, 0));
+    talk(&t, 1, 300 * US, mk_ack(100, 0x2c, 0)); /* for a copy that was sent before */
+    talk(&t, 0, 400 * US, mk(OP_SEND_ONLY, 100, 10));
+    talk(&t, 1, 5 * US, mk_ack(100, 0x1f, 1));
+    cr_expect_eq(account()->states[TIME_RNR], 700 * US);
+    cr_expect_eq(only_episode()->count, 2);
+}
+
+Test(timeline, who_requests_a_missing_response_before_the_rnr_timer_expires_did_not_wait_for_it)
+{
+    start();
+    talk(&t, 0, 0, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 102, 10));
+    talk(&t, 1, 5 * US, mk_ack(102, 0x2c, 2)); /* timer 12: 640 us */
+    talk(&t, 0, 30 * US, mk_read(100, 0, 10));
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 101, 10));
+    talk(&t, 0, 0, mk(OP_SEND_ONLY, 102, 10));
+    talk(&t, 1, 5 * US, mk_aeth(OP_READ_RESP_ONLY, 100, 10, 0x1f, 1));
+    talk(&t, 1, 0, mk_ack(102, 0x1f, 3));
+    cr_expect_eq(account()->states[TIME_RNR], 0);
+}
+
 Test(timeline, one_direction_alone_cannot_tell_a_timeout)
 {
     start();
