@@ -244,7 +244,8 @@ struct direction {
             before; /* of the latest rests, fewer than RESTS; of the RESTS before them, 0: there are not so many */
         uint8_t n;  /* how many are in `longest` */
     } rest;
-    bool full; /* the maximum of READs and atomics was outstanding when the latest response came */
+    bool joins; /* the responder acknowledges requests with AckReq together with a later READ or atomic */
+    bool full;  /* the maximum of READs and atomics was outstanding when the latest response came */
     /* READs and atomics that follow such a response not at once, but always after the same time, as at a tap far from
      * the requester: when the latest such response came (0: none), that time, how often in a row, and these times until
      * they are enough */

@@ -109,13 +109,41 @@ static const struct sent *first_answered(const struct event *e)
     return s;
 }
 
-static struct early_response early_response(const struct event *e, ns_t from, ns_t now)
+/* Whether response `e` is one to a READ or atomic. */
+static bool is_of_read(const struct event *e)
 {
-    const struct sent *s = first_answered(e);
+    return !(e->p->op->flags & OPF_ACK) || e->p->have & H_ATOMICACKETH;
+}
 
+/* Learn whether the responder sends no ACK for a request with AckReq if it can acknowledge it with a later response. */
+static void note_joined(struct direction *d, const struct event *e)
+{
+    bool several = e->h->have_una && psn_diff(e->p->bth.psn, e->h->una) > 0;
+    const struct sent *s = several && is_of_read(e) && !d->joins ? first_answered(e) : NULL;
+
+    if (s && s->psn != e->p->bth.psn)
+        d->joins = true;
+    else if (!several && !is_of_read(e))
+        d->joins = false;
+}
+
+/* When the request that response `e` waited for was sent: the first one that it answers; or its own READ or atomic, if
+ * its responder would not have acknowledged those before sooner. 0: not known. */
+static ns_t asked_ts(const struct direction *d, const struct event *e)
+{
+    const struct read_req *a = d->joins && is_of_read(e) ? req_dir_read(e->h, e->p->bth.psn, 0) : NULL;
+    const struct sent *s = a && a->psn == e->p->bth.psn ? NULL : first_answered(e);
+
+    if (s)
+        return s->ts;
+    return a && a->psn == e->p->bth.psn ? a->ts : 0;
+}
+
+static struct early_response early_response(const struct direction *d, const struct event *e, ns_t from, ns_t now)
+{
     return (struct early_response){.from = from,
                                    .to = now,
-                                   .sent_ts = s ? s->ts : 0,
+                                   .sent_ts = asked_ts(d, e),
                                    .psn = e->p->bth.psn,
                                    .sent = e->h->last_frame,
                                    .answer = frame_u32(e->p)};
@@ -126,9 +154,9 @@ static struct early_response early_response(const struct event *e, ns_t from, ns
 static void note_early(struct direction *d, const struct event *e, ns_t from, ns_t now)
 {
     if (d->waits && d->n_early < SLOW_AFTER)
-        d->early[d->n_early++] = early_response(e, from, now);
+        d->early[d->n_early++] = early_response(d, e, from, now);
     else if (!d->waits && now - from > d->early_gap.to - d->early_gap.from)
-        d->early_gap = early_response(e, from, now);
+        d->early_gap = early_response(d, e, from, now);
 }
 
 /* After SLOW_AFTER responses, decide which of them were slow. All of them may have been delayed by the first one:
@@ -205,9 +233,8 @@ static bool in_trouble(const struct direction *d, const struct event *e)
 /* When response `e` was due with the usual time; not before the latest packet of the direction. */
 static ns_t due(const struct direction *d, const struct event *e)
 {
-    const struct sent *s = first_answered(e);
     ns_t trip = d->by_rep && d->by_rep < d->least ? d->by_rep : d->least, usual = d->usual > trip ? d->usual : trip;
-    ns_t at = s ? s->ts + usual : 0;
+    ns_t asked = asked_ts(d, e), at = asked ? asked + usual : 0;
 
     return at > d->spans.at ? at : d->spans.at;
 }
@@ -249,6 +276,7 @@ void timeline_pass_response(struct timeline *t, struct direction *d, const struc
         slow_response(t, d, e, now);
         return;
     }
+    note_joined(d, e);
     timeline_pass(t, d, e->h, now, true);
     if (took < 0 || (!took && !d->waits))
         return;

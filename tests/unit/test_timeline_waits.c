@@ -181,6 +181,35 @@ Test(timeline, a_response_late_by_several_times_the_usual_time_is_of_a_slow_peer
     cr_expect(only_episode()->sent == 17 && only_episode()->answer == 18);
 }
 
+/* Ten times a SEND and a READ, 5 us later, are answered after 10 us, then after `took`. The SEND has an ACK of its own,
+ * or is acknowledged by the response. */
+static ns_t slow_after_a_send(bool alone, ns_t took)
+{
+    start();
+    for (unsigned i = 0; i < 10; i++) {
+        talk(&t, 0, US, mk(OP_SEND_ONLY, 100 + 2 * i, 10));
+        talk(&t, 0, 5 * US, mk_read(101 + 2 * i, 0, 10));
+        if (alone && i < 9)
+            talk(&t, 1, 5 * US, mk_ack(100 + 2 * i, 0x1f, 1 + 2 * i));
+        talk(&t, 1,
+             i == 9  ? took
+             : alone ? 5 * US
+                     : 10 * US,
+             mk_aeth(OP_READ_RESP_ONLY, 101 + 2 * i, 10, 0x1f, 2 + 2 * i));
+    }
+    return account()->states[TIME_PEER_SLOW];
+}
+
+Test(timeline, a_response_that_acknowledges_what_was_before_is_due_after_its_own_request)
+{
+    cr_expect_eq(slow_after_a_send(false, NS_PER_MS), NS_PER_MS - 10 * US);
+}
+
+Test(timeline, where_each_request_has_an_ack_a_responder_is_slow_since_that_was_due)
+{
+    cr_expect_gt(slow_after_a_send(true, NS_PER_MS), NS_PER_MS - 6 * US);
+}
+
 Test(timeline, a_stall_inside_the_responses_to_a_read_is_a_slow_peer)
 {
     start();
