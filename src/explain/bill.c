@@ -373,18 +373,10 @@ static void report_lost_again(struct incident *s, const struct episode *e, const
     }
 }
 
-static struct fact *find_fact(struct incident *s, enum sentence sentence)
-{
-    for (unsigned i = 0; i < s->n_facts; i++)
-        if (s->facts[i].sentence == sentence)
-            return &s->facts[i];
-    return NULL;
-}
-
 /* A pause most likely held back `n` requests as well, for `time` in all, although nothing was outstanding. */
 static void report_rests(struct incident *s, uint32_t n, ns_t time)
 {
-    struct fact *f = find_fact(s, SENTENCE_PAUSE_RESTS);
+    struct fact *f = incident_fact(s, SENTENCE_PAUSE_RESTS);
 
     if (f) {
         f->n += n;
@@ -445,7 +437,7 @@ static ns_t time_at(const struct explainer *x, const struct incident *to, const 
 void bill_move(const struct explainer *x, struct incident *to, struct incident *from)
 {
     ns_t begin = time_at(x, to, from, from->from), end = time_at(x, to, from, from->stop);
-    const struct fact *rests = find_fact(from, SENTENCE_PAUSE_RESTS);
+    const struct fact *rests = incident_fact(from, SENTENCE_PAUSE_RESTS);
 
     to->bill = ns_sum(to->bill, from->bill);
     for (unsigned i = 0; i < TIME_STATES; i++) {

@@ -272,6 +272,8 @@ struct incident *incident_new(struct explainer *x, enum cause cause, uint32_t fl
 void incident_is(struct incident *s, const struct fact *f);
 /* Add a fact, if there is room for one more. */
 void incident_add(struct incident *s, const struct fact *f);
+/* Its first fact with this sentence; NULL: it has none. */
+struct fact *incident_fact(struct incident *s, enum sentence sentence);
 /* The capture lacks packets of its connection: it is possible at most if its hypothesis rests on what was not seen, and
  * no further fact proves it. */
 void incident_doubt(struct incident *s);

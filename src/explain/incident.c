@@ -91,6 +91,14 @@ void incident_add(struct incident *s, const struct fact *f)
         s->facts[s->n_facts++] = *f;
 }
 
+struct fact *incident_fact(struct incident *s, enum sentence sentence)
+{
+    for (unsigned i = 0; i < s->n_facts; i++)
+        if (s->facts[i].sentence == sentence)
+            return &s->facts[i];
+    return NULL;
+}
+
 void incident_doubt_seen(struct incident *s)
 {
     if (s->n_facts && certainties[s->facts[0].sentence] & NEEDS_WHOLE)

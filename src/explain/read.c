@@ -251,6 +251,33 @@ static struct incident *continue_lost_again(struct explainer *x, const struct ev
     return st;
 }
 
+/* The response had passed before the READ was retransmitted behind another one whose response was missing, so that its
+ * requester dropped it. No response to that retransmission can have come yet: nothing more was lost, and it belongs to
+ * the same incident. NULL: it is not so.
+ *
+ *   READ           1 2         1 2         2
+ *   response           - 2         1   3           1 was lost; 3 is an ACK for what was retransmitted between 1 and 2
+ */
+static struct incident *dropped_behind(struct explainer *x, const struct event *e, const struct flow_notes *t,
+                                       const struct response_status *f)
+{
+    struct incident *st = incident_at(x, t->hypotheses.rsp_lost);
+    const struct read_req *a = f->ask;
+    bool under_way = e->why == BACK_IMPLIED && e->p->frame->ts - a->ts < e->h->rtt;
+    bool before = f->dropped && f->dropped < a->frame && a->again;
+    struct fact *told;
+
+    if (!st || st->moot || !under_way || !before || psn_diff(f->psn, st->psn) <= 0)
+        return NULL;
+    told = incident_fact(st, SENTENCE_DROPPED_BEHIND);
+    if (told)
+        told->n++;
+    else
+        incident_add(st, SAY(DROPPED_BEHIND, .psn = f->psn, .other = f->dropped, .again = frame_u32(e->p)));
+    incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
+    return st;
+}
+
 /* Time from a response at the tap to the retransmitted READ; 0 if the ACK timeout may have expired meanwhile. */
 static ns_t loop_behind(const struct event *e, ns_t answer)
 {
@@ -368,6 +395,8 @@ struct incident *explain_read(struct explainer *x, const struct event *e, struct
         st = arrived_reordered(x, e, t, f.psn);
     if (!st)
         st = came_ahead(x, e, t, &f);
+    if (!st)
+        st = dropped_behind(x, e, t, &f);
     if (st)
         return st;
     st = bad ? report_bad_response(x, e, own, f.psn, bad) : NULL;

@@ -339,9 +339,19 @@ static void put_sentence(struct buf *b, const struct incident *i, const struct f
 
 void explain_text_of(const struct incident *i, struct buf *b)
 {
+    const struct fact *others = NULL; /* about other packets: stands last */
+
     for (unsigned k = 0; k < i->n_facts; k++) {
+        if (i->facts[k].sentence == SENTENCE_DROPPED_BEHIND) {
+            others = &i->facts[k];
+            continue;
+        }
         if (k)
             buf_char(b, ' ');
         put_sentence(b, i, &i->facts[k]);
     }
+    if (!others)
+        return;
+    buf_char(b, ' ');
+    put_sentence(b, i, others);
 }

@@ -140,6 +140,7 @@ ALSO = (
     (60, 1367),          # responses that are late pass the other tap before the retransmission
     (4, 60),             # an RNR NAK that is dropped comes before the last retry for a READ response
     (5, 4),              # responses to READs are late in a full queue, while the depth holds further READs back
+    (1, 122),            # an RNR NAK that is dropped, and two for one packet, of which the first counts
 )
 # The same, of whose accounts nothing is held.
 STATED = (
@@ -170,6 +171,10 @@ STATED_LIKELY = (
     (2, 332),  # of three copies of an atomic, the first one is held back until the others have passed
     (4, 4),    # READ responses that came before an earlier one are requested again
     (4, 65),   # a READ response is lost behind the tap, and its READ arrived
+)
+# The same of those that are possible.
+STATED_POSSIBLE = (
+    (1, 122),  # an atomic is requested again, with others, behind one whose response is missing, and then once more
 )
 # Accounts that are held at the requester alone as well.
 AT_REQUESTER = (
@@ -409,8 +414,9 @@ def held_alone(args, which, folder):
     try_network(args, network, folder, results, everywhere=which in STATED_ANYWHERE)
     if results.refuted:
         return results.refuted[0]
-    wrong = ["%s, likely, is refuted at %s" % (cause, view) for (view, cause, certainty), n in results.said.items()
-             if which in STATED_LIKELY and view in HELD and certainty == "likely" and n[1]]
+    held_in = [certainty for certainty, those in (("likely", STATED_LIKELY), ("possible", STATED_POSSIBLE)) if which in those]
+    wrong = ["%s, %s, is refuted at %s" % (cause, certainty, view) for (view, cause, certainty), n in results.said.items()
+             if view in HELD and certainty in held_in and n[1]]
     if wrong:
         return wrong[0]
     for view in ("both ends", "requester") if which in AT_REQUESTER else ("both ends",) if account else ():
@@ -469,7 +475,7 @@ def main():
         count = args.count // 10 if args.fabrics is None else args.fabrics
         all_of(args, args.seed, range(FABRICS, FABRICS + count), args.trouble, results)
     with tempfile.TemporaryDirectory() as folder:
-        also = () if args.trouble or not args.count else ALSO + AT_REQUESTER + STATED + STATED_ANYWHERE + STATED_LIKELY
+        also = () if args.trouble or not args.count else dict.fromkeys(ALSO + AT_REQUESTER + STATED + STATED_ANYWHERE + STATED_LIKELY + STATED_POSSIBLE)
         alone = [(*which, held_alone(args, which, folder)) for which in also]
     all_of(args, args.seed, range(1000000, 1000000 + (args.count // 5 if args.clean is None else args.clean)), "clean", results)
     missed = table(results) + statements(results) + results.refuted[:20]
