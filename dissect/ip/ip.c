@@ -219,12 +219,7 @@ void ip_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 bool ip4_sum_wrong(const struct pkt *p)
 {
     const uint8_t *q = p->data + p->ip_off;
-    uint32_t len = (q[0] & 15u) * 4, sum = 0;
+    uint32_t len = (q[0] & 15u) * 4;
 
-    if (len < 20 || p->ip_off + len > p->caplen)
-        return false;
-    for (uint32_t i = 0; i < len; i += 2)
-        sum += load_be16(q + i);
-    sum = (sum >> 16) + (sum & 0xffff);
-    return sum + (sum >> 16) != 0xffff;
+    return len >= 20 && p->ip_off + len <= p->caplen && ip4_header_sum_wrong(q, len);
 }

@@ -100,6 +100,18 @@ extern const struct hdr ip4_hdr, ip6_hdr, udp_hdr;
 
 struct pkt;
 
+/* Whether the checksum of the IPv4 header at `q`, of `len` bytes, is wrong: the sum of all 16-bit words is not -0.
+ * Their byte order does not matter (RFC 1071). */
+static inline bool ip4_header_sum_wrong(const uint8_t *q, uint32_t len)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < len; i += 4)
+        sum += load_le32(q + i);
+    sum = (sum >> 32) + (sum & UINT32_MAX);
+    sum = (sum >> 16) + (sum & 0xffff);
+    return (sum >> 16) + (sum & 0xffff) != 0xffff;
+}
 /* Whether an IPv4 header (H_IP4) that was captured whole has a wrong checksum (RFC 791, RFC 1071). */
 bool ip4_sum_wrong(const struct pkt *p);
 /* Whether a UDP datagram (H_UDP) that was captured whole has a checksum, other than 0, that is wrong. */

@@ -1,4 +1,5 @@
 /* layer 3 (judge): the fast path, for packets with the same headers as an earlier packet that broke no rule. */
+#include "dissect/ip/ip.h"
 #include "src/judge/judge_impl.h"
 #include "zeros.h"
 
@@ -227,9 +228,9 @@ static void use_more_places(struct judge *j, uint32_t flow)
         j->usual_shift--;
 }
 
-/* Check the fields that header rules declare `plain`, as they are not compared: operation, lengths of IP, UDP,
- * payload and pad, AETH syndrome, SE and AckReq of a response, the range of a RETH, MAC addresses. Extension headers
- * are ensured by judge_usual_learn(), which requires RC. */
+/* Check the fields that header rules declare `plain`, as they are not compared: operation, checksum of the IPv4 header,
+ * lengths of IP, UDP, payload and pad, AETH syndrome, SE and AckReq of a response, the range of a RETH, MAC addresses.
+ * Extension headers are ensured by judge_usual_learn(), which requires RC. */
 static inline bool is_plain(const struct pkt *p, const struct jflow *f)
 {
     const uint8_t *ip = p->data + p->ip_off;
@@ -239,7 +240,7 @@ static inline bool is_plain(const struct pkt *p, const struct jflow *f)
 
     if (UNLIKELY(!(flags & (OPF_REQUEST | OPF_RESPONSE)) || flags & (OPF_FLUSH | OPF_ATOMIC_WRITE)))
         return false;
-    if (UNLIKELY(pad || len & 3 || lengths_differ || mtu_unsure))
+    if (UNLIKELY(pad || len & 3 || lengths_differ || mtu_unsure || ip4_header_sum_wrong(ip, 20)))
         return false;
     if (UNLIKELY(p->have & H_ETH && (p->data[0] | p->data[6]) & 1)) /* to or from a group */
         return false;

@@ -89,6 +89,46 @@ static void check_addresses(struct judge *j, const struct pkt *p)
                    "The packet is for one host, and every host of the subnet gets it.");
 }
 
+/* The packet is one that its receiver has to discard: what it answers afterwards is as if the packet were not there. */
+static void is_discarded(struct judge *j, const struct pkt *p)
+{
+    uint32_t flow = conn_flow_find(j->conns, p), peer = flow == FLOW_NONE ? FLOW_NONE : j->flow[flow].peer;
+
+    j->last_unreadable = p->frame->number;
+    if (flow != FLOW_NONE)
+        j->flows[flow].lacking = true;
+    if (peer != FLOW_NONE)
+        j->flows[peer].lacking = true;
+}
+
+/* Adapters and captures may leave the checksum of the IPv4 header to hardware: it is wrong if the sender's others are
+ * right, as captured. */
+static void check_ip4_sum(struct judge *j, const struct pkt *p)
+{
+    struct conn_addr src, dst;
+    const uint8_t *q = p->data + p->ip_off;
+    uint32_t tap = conn_tap_of(p->frame);
+
+    if (!(p->have & H_IP4))
+        return;
+    conn_addr_of(p, &src, &dst);
+    if (LIKELY(!ip4_sum_wrong(p))) {
+        judge_ip_sum_right(j, tap, &src, &dst);
+    } else if (load_be16(q + 10) && judge_has_ip_sums(j, tap, &src, &dst)) {
+        is_discarded(j, p);
+        judge_bad_as(j, p,
+                     (struct found){RULE_FMT_09, SEV_W, .wrong = "wrong checksum {seen} of the IPv4 header",
+                                    .expected = "a right checksum", .seen = say(j, "0x%04x", load_be16(q + 10)),
+                                    .text = "Those of other packets of its sender are right. Routers and hosts have to "
+                                            "discard the packet."});
+    } else {
+        judge_note_as(j, RULE_FMT_09, conn_flow_find(j->conns, p), p->frame->number,
+                      "the checksum of the IPv4 header is {seen}, which is wrong", say(j, "0x%04x", load_be16(q + 10)),
+                      "No packet of its sender before has a right one, or it is 0: the capture was taken before the "
+                      "adapter computed it (checksum offload), or headers were rewritten.");
+    }
+}
+
 static void check_udp(struct judge *j, const struct pkt *p)
 {
     const uint8_t *q = p->data + p->udp_off;
@@ -337,12 +377,19 @@ static void check_placement(struct judge *j, const struct pkt *p)
 
 /* --- The header rules ------------------------------------------------------------------------- */
 
+/* What its checksum covers. */
+#define IP_HEADER                                                                                                      \
+    (READS(IP_VERSION) | READS(IP_IHL) | READS(IP_DSCP) | READS(IP_ECN) | READS(IP_LEN) | READS(IP_ID) |               \
+     READS(IP_RESV) | READS(IP_DF) | READS(IP_FRAGMENT) | READS(IP_TTL) | READS(IP_PROTO) | READS(IP_SUM) |            \
+     READS(IP_SRC) | READS(IP_DST))
+
 /* In the order of their findings. CONTRIBUTING.md says how to add one. */
 const struct header_rule header_rules[] = {
     {RULE_FMT_08, READS(IP_IHL) | READS(IP_DF) | READS(IP_FRAGMENT), 0, check_ip4},
     {RULE_FMT_07, READS(IP_IHL) | READS(IP_LEN) | READS(UDP_LEN), READS(IP_LEN) | READS(UDP_LEN), check_lengths},
     /* FMT-09: the fast path takes only packets without a UDP checksum, so no other field is read */
     {RULE_FMT_09, READS(UDP_DPORT) | READS(UDP_SUM), 0, check_udp},
+    {RULE_FMT_09, IP_HEADER, IP_HEADER, check_ip4_sum},
     {RULE_FMT_21, READS(IP_TTL) | READS(IP_SRC) | READS(IP_DST) | READS(LINK), READS(LINK), check_addresses},
     {RULE_FMT_18, READS(LINK), 0, check_grh},
     {RULE_FMT_19, READS(LINK) | READS(BTH_DQPN), 0, check_lrh},

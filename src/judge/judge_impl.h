@@ -32,6 +32,12 @@ struct recent {
 #define WAYS_OF_OWNER   256 /* of each owner of pairs of addresses */
 #define USUAL_BITS      11  /* of the hash for the fast path, with few flows */
 
+/* Ways from address to address at a tap: by owner of the two addresses, a hash of them and the tap, and which of the
+ * two sent, a bit. */
+struct ways {
+    uint64_t of[CONN_OWNERS][WAYS_OF_OWNER / 64];
+};
+
 struct judge {
     struct judge_opts o;
     struct observer *observer;
@@ -87,9 +93,8 @@ struct judge {
     bool skewed_before[JUDGE_TAPS]; /* likewise, and not for a response alone whose request was not captured, but a
                                      * later one: failures before that are undecided as well */
     struct stamps_table stamps;
-    /* By owner of the two addresses, a hash of them and the tap, and which of the two sent, a bit: the ways captured
-     * there. */
-    uint64_t heard[CONN_OWNERS][WAYS_OF_OWNER / 64];
+    struct ways heard;   /* those captured */
+    struct ways ip_sums; /* those with a packet whose IPv4 header has a right checksum */
     struct pauser pauser[PAUSERS];
     unsigned n_pauser;
     struct unknown_cnp unknown_cnp[UNKNOWN_CNPS];

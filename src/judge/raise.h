@@ -64,6 +64,9 @@ void judge_doubt_clocks(struct judge *j);
 void judge_doubt_complete(struct judge *j);
 /* A packet of `from` to `to` was captured at a tap, conn_tap_of(). */
 void judge_hear(struct judge *j, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to);
+/* A packet of `from` to `to` at the tap has a right checksum of the IPv4 header; whether one has had. */
+void judge_ip_sum_right(struct judge *j, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to);
+bool judge_has_ip_sums(struct judge *j, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to);
 /* A failure that a message of `peer` to `to` at the tap would refute, which was not captured, or later: it needs other
  * packets of `peer` to `to` there, as a tap may have one direction only. `passive`: it is the passive end of the
  * exchange. */

@@ -399,27 +399,41 @@ void judge_doubt_complete(struct judge *j)
 /* --- Directions that a tap has captured --------------------------------------------------------- */
 
 /* The word of the way of `from` to `to` at a tap, and its bit: never that of the way back. */
-static uint64_t *heard_word(struct judge *j, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to,
-                            uint64_t *bit)
+static uint64_t *way_word(struct ways *w, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to,
+                          uint64_t *bit)
 {
     uint64_t pair = (conn_pair_hash(from, to) ^ tap) * HASH_MULTIPLIER >> 32;
     unsigned back = memcmp(from->b, to->b, sizeof from->b) > 0, at = (unsigned)(2 * pair + back) % WAYS_OF_OWNER;
 
     *bit = UINT64_C(1) << at % 64;
-    return &j->heard[conn_owner_in(from, to, tap >> 16)][at / 64];
+    return &w->of[conn_owner_in(from, to, tap >> 16)][at / 64];
 }
 
 void judge_hear(struct judge *j, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to)
 {
-    uint64_t bit, *word = heard_word(j, tap, from, to, &bit);
+    uint64_t bit, *word = way_word(&j->heard, tap, from, to, &bit);
 
     *word |= bit;
+}
+
+void judge_ip_sum_right(struct judge *j, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to)
+{
+    uint64_t bit, *word = way_word(&j->ip_sums, tap, from, to, &bit);
+
+    *word |= bit;
+}
+
+bool judge_has_ip_sums(struct judge *j, uint32_t tap, const struct conn_addr *from, const struct conn_addr *to)
+{
+    uint64_t bit, *word = way_word(&j->ip_sums, tap, from, to, &bit);
+
+    return *word & bit;
 }
 
 void judge_needs_peer(struct judge *j, struct found *f, uint32_t tap, const struct conn_addr *peer,
                       const struct conn_addr *to, bool passive)
 {
-    uint64_t bit, *word = heard_word(j, tap, peer, to, &bit);
+    uint64_t bit, *word = way_word(&j->heard, tap, peer, to, &bit);
     unsigned need = passive ? N_RSP : N_REQ;
 
     f->by_clock = true;

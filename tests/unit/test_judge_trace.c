@@ -532,7 +532,7 @@ Test(judge_trace, the_way_back_is_not_taken_for_a_way_that_was_captured)
     for (uint32_t i = 0; i < 4096; i++) {
         struct found f = found_of(RULE_CM_01, FLOW_NONE);
         memcpy(b.b + 12, &i, sizeof i);
-        memset(j->heard, 0, sizeof j->heard);
+        memset(&j->heard, 0, sizeof j->heard);
         judge_hear(j, i % 8, &a, &b);
         judge_needs_peer(j, &f, i % 8, &b, &a, false);
         cr_assert_eq(f.needs, N_REQ, "%u", i);

@@ -86,15 +86,20 @@ def bth(opcode, qpn, psn, flags="", pad=0, pkey=0xffff, tver=0):
     return struct.pack(">BBHII", opcode, first, pkey, qpn, ("a" in flags) << 31 | psn & 0xffffff)
 
 
+def summed(ip):
+    """An IPv4 header with the checksum that it asks for."""
+    ip = ip[:10] + b"\0\0" + ip[12:]
+    total = sum(struct.unpack(">%dH" % (len(ip) // 2), ip))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return ip[:10] + struct.pack(">H", total ^ 0xffff) + ip[12:]
+
+
 def frame(src, dst, sport, ib, dscp=26, ecn=2, ttl=64, mac=None, vlan=None):
     """A frame of `ib`, a BTH and what is behind it, from address to address ("10.0.0.1")."""
     a, b = socket.inet_aton(src), socket.inet_aton(dst)
-    ip = bytearray(struct.pack(">BBHHHBBH4s4s", 0x45, dscp << 2 | ecn, 20 + 8 + len(ib) + 4, 0, 0x4000, ttl, 17, 0, a, b))
-    total = sum(struct.unpack(">10H", ip))
-    while total >> 16:
-        total = (total & 0xffff) + (total >> 16)
-    ip[10:12] = struct.pack(">H", total ^ 0xffff)
-    packet = bytes(ip) + struct.pack(">HHHH", sport, 4791, 8 + len(ib) + 4, 0) + ib
+    ip = summed(struct.pack(">BBHHHBBH4s4s", 0x45, dscp << 2 | ecn, 20 + 8 + len(ib) + 4, 0, 0x4000, ttl, 17, 0, a, b))
+    packet = ip + struct.pack(">HHHH", sport, 4791, 8 + len(ib) + 4, 0) + ib
     tag = struct.pack(">HH", 0x8100, vlan) if vlan is not None else b""
     return (mac or b"\x02\x00" + b) + b"\x02\x00" + a + tag + b"\x08\x00" + packet + icrc(packet)
 

@@ -3,7 +3,7 @@ twin; build.py has the language. Here "$a" and "$b" are the addresses of the hos
 queue pair of nobody, "$za" and "$zb" what makes the PSN of a request of host a, of host b, 0, "$va" and "$vb" their MAC addresses."""
 import struct
 
-from build import CM, EVERYWHERE, Case, icrc, icrc6, packets
+from build import CM, EVERYWHERE, Case, icrc, icrc6, packets, summed
 
 MUST_COMPLETE, ELSE = "cQR", "nqr"
 
@@ -36,6 +36,8 @@ def put(at, value, seal=True):
             if not bad or mark != "!":
                 return data
             data = data[:at] + value + data[at + len(value):]
+            if 14 <= at < 34 and at != 24:
+                data = data[:14] + summed(data[14:34]) + data[34:]
             return sealed(data) if seal else data
         return [(us, one(data, mark), mark) for us, data, mark in frames]
     return change

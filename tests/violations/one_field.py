@@ -2,7 +2,7 @@
 import struct
 import zlib
 
-from build import CM, EVERYWHERE, ON, icrc6
+from build import CM, EVERYWHERE, ON, icrc6, summed
 from cm import BY_B, DATA, ELSE, MUST_COMPLETE, case, marked_as, put, v1, v6
 from transport import MID
 
@@ -26,7 +26,7 @@ def byte_of(form, at, value):
 
 def options(data):
     """The frame with four bytes of IP options."""
-    ip = b"\x46" + data[15:16] + struct.pack(">H", struct.unpack_from(">H", data, 16)[0] + 4) + data[18:34] + b"\1\1\1\0" + data[34:-4]
+    ip = summed(b"\x46" + data[15:16] + struct.pack(">H", struct.unpack_from(">H", data, 16)[0] + 4) + data[18:34] + b"\1\1\1\0") + data[34:-4]
     m = bytearray(ip)
     for masked in (1, 8, 10, 11, 24 + 6, 24 + 7, 24 + 8 + 4):
         m[masked] = 0xff
@@ -62,6 +62,10 @@ CASES = [
     field("more fragments", "FMT-08", SO2 % "", put(20, b"\x60\0")),
     field("IP options", "FMT-08", SO2 % "", marked_as(options)),
     field("UDP checksum", "FMT-09", SO2 % "", put(40, b"\x12\x34")),
+    field("IPv4 header checksum", "FMT-09", SO2 % "", put(24, b"\x12\x34")),
+    field("IPv4 header checksum in mid-stream", "FMT-09", MID + "!>so 1; ?<ack 1 m=8; ?>so 2; ?<ack 2 m=9", put(24, b"\x12\x34")),
+    field("IPv4 header checksum, and the receiver discards the packet", "FMT-09",
+          CM + DATA + "!>so 2; >so 3; {<nak0 2 m=2; >so 2 at=100; >so 3|}; <ack 3 m=4", put(24, b"\x12\x34")),
     field("UDP source port", "FMT-10", SO2 % "", put(34, b"\x10\0")),
     field("DSCP", "FMT-11", SO2 % " dscp={10|26}"),
     field("ECN", "FMT-12", SO2 % " ecn={0|2}"),
