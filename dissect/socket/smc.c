@@ -102,6 +102,7 @@ static void get_llc(struct smc *m, const uint8_t *b)
     uint8_t flags = b[3];
 
     m->response = flags & 0x80;
+    m->has_link = m->type >= SMC_CONFIRM_LINK && m->type <= SMC_DELETE_LINK;
     m->refused = m->response && (m->type == SMC_ADD_LINK ? flags & 0x40 : flags & 0x20);
     switch (m->type) {
     case SMC_CONFIRM_LINK:
@@ -119,6 +120,10 @@ static void get_llc(struct smc *m, const uint8_t *b)
     case SMC_CONFIRM_RKEY:
         m->rkey = load_be32(b + 5);
         m->va = load_be64(b + 9);
+        break;
+    case SMC_DELETE_RKEY:
+        m->rkeys = b[4];
+        m->rkey = m->rkeys ? load_be32(b + SMC_DELETED_AT) : 0;
         break;
     default:
         break;
@@ -587,7 +592,7 @@ void smc_clc_layers(struct pkt *p, const struct ulp_body *body)
 
 void smc_layers(struct pkt *p, const struct ulp_body *body, const struct smc *m)
 {
-    unsigned n = min_u32(smc_rkeys(body->b, body->len), RKEYS_SHOWN);
+    unsigned n = m->type == SMC_ADD_LINK ? min_u32(smc_rkeys(body->b, body->len), RKEYS_SHOWN) : 0;
 
     ulp_layer(p, m->type == SMC_CDC ? &smc_cdc_hdr : &smc_llc_hdr, body, 0, m->type == SMC_CDC ? SMC_LEN : body->len);
     for (unsigned i = 0; i < n; i++)

@@ -64,8 +64,10 @@ struct smc {
     bool v2;       /* of LLC */
     bool response; /* of LLC: it answers */
     bool refused;  /* of a response: Add Link was rejected, an RKey was not confirmed or deleted */
-    uint8_t link;  /* of LLC, where it has a link number, else 0 */
-    uint32_t rkey; /* of Confirm RKey: of the memory on this link */
+    bool has_link; /* of LLC: it has a link number, */
+    uint8_t link;  /* which is this; else 0 */
+    uint32_t rkey; /* of Confirm RKey: of the memory on this link; of Delete RKey: the first one */
+    uint8_t rkeys; /* of Delete RKey: how many it names */
     uint64_t va;
     uint32_t token; /* of CDC: of the RMB element of its receiver */
     struct smc_cursor producer, consumer;
@@ -78,14 +80,16 @@ bool smc_get(struct smc *m, const uint8_t *b, uint32_t len);
  * request, the client the response. Of other messages two are needed. They, and CDC, do not say which end is the
  * client: the sender counts as it. */
 enum ulp_looks smc_looks(const uint8_t *b, uint32_t len, bool whole);
-/* Memory of the sender of Add Link of version 2: its R_Keys on the link that carries the message and on the new one,
- * and its address on the new one. Linux writes their number in the order of its CPU. */
+/* Memory of the sender of Add Link of version 2, or of Add Link Continuation: its R_Keys on the link that carries the
+ * message and on the new one, and its address on the new one. Linux writes their number in version 2 in the order of
+ * its CPU; a continuation has two at most, and says how many are left. */
 struct smc_rkey {
     uint32_t rkey, rkey_new;
     uint64_t va;
 };
 #define SMC_RKEY_LEN 16
 #define SMC_RKEYS_AT 72 /* in Add Link of version 2 */
+#define SMC_CONT_AT  8  /* in Add Link Continuation */
 /* Those in the message at `b`, none if it is another one. */
 unsigned smc_rkeys(const uint8_t *b, uint32_t len);
 /* Number `i` of them. */

@@ -6,6 +6,8 @@ unsigned smc_rkeys(const uint8_t *b, uint32_t len)
     struct smc m;
     uint32_t room;
 
+    if (len >= SMC_LEN && b[0] == SMC_ADD_LINK_CONT)
+        return min_u32(b[5], 2);
     if (len < SMC_RKEYS_AT || !smc_get(&m, b, len) || !m.v2 || m.type != SMC_ADD_LINK)
         return 0;
     room = (len - SMC_RKEYS_AT) / SMC_RKEY_LEN;
@@ -14,7 +16,7 @@ unsigned smc_rkeys(const uint8_t *b, uint32_t len)
 
 void smc_rkey_get(struct smc_rkey *r, const uint8_t *b, unsigned i)
 {
-    const uint8_t *at = b + SMC_RKEYS_AT + i * SMC_RKEY_LEN;
+    const uint8_t *at = b + (b[0] == SMC_ADD_LINK_CONT ? SMC_CONT_AT : SMC_RKEYS_AT) + i * SMC_RKEY_LEN;
 
     *r = (struct smc_rkey){load_be32(at), load_be32(at + 4), load_be64(at + 8)};
 }

@@ -13,6 +13,7 @@
 static void put_command(struct buf *b, const struct ulp_command *c, bool whole)
 {
     const char *name = c->proto->name, *end = strchr(name, '/');
+    size_t at;
 
     buf_mem(b, name, end ? (size_t)(end - name) : strlen(name));
     buf_char(b, ' ');
@@ -22,7 +23,9 @@ static void put_command(struct buf *b, const struct ulp_command *c, bool whole)
     }
     c->proto->name_text(b, c);
     buf_char(b, ' ');
+    at = b->len;
     c->proto->key_text(b, c);
+    b->len -= b->len == at; /* it has none */
 }
 
 /* The bytes of a data packet: `len` from `from` on. */

@@ -2,73 +2,24 @@
  *
  * What an end writes until it says so in a CDC message is a command: the memory is the receiver's ring, known from CLC,
  * from Confirm RKey or from Add Link, the bytes are those by which the producer cursor moved. */
-#include "dissect/socket/smc.h"
-
-#include "src/ulp/proto.h"
+#include "src/ulp/smcr/smcr.h"
 
 #include <stdio.h>
 
-#define RINGS    16
-#define WALKED   4096                /* connections that are looked at, to find another link */
-#define JOINS    4                   /* Confirm Link messages of a connection that it is looked for by */
 #define RING_MAX (UINT32_C(1) << 29) /* bytes of a ring whose size is not known: the largest there is */
 /* Keys of data: | place of the ring and whose turn it is; else type and side of an LLC request. */
 #define DATA     (UINT64_C(1) << 63)
 #define ABNORMAL 0x20
 #define CLOSED   0x60 /* or in order: its sender writes no more */
 
-/* A ring: memory of `owner`, into which the other end writes. */
-struct ring {
-    uint8_t owner; /* enum ulp_side */
-    bool gone;     /* its owner deleted the R_Key: its place is free */
-    bool has_token;
-    bool guessed;  /* only a WRITE told of it: `va` is the lowest address that was written */
-    bool adrift;   /* no cursor was seen so far, and it may be anywhere */
-    bool supposed; /* its token is that of the CDC message behind what was written */
-    bool over;     /* its connection is closed: another one may have it */
-    uint32_t token, rkey;
-    uint32_t size; /* bytes; 0: not known */
-    uint64_t va;
-    uint8_t turn;         /* 0 or 1, in turn for each command */
-    struct smc_cursor at; /* producer cursor of the latest CDC message */
-};
-/* What a side says in Add Link: its end of the new link, and its memory there. */
-struct told {
-    uint32_t qpn;
-    uint8_t gid[16];
-    unsigned n;
-    struct {
-        uint32_t rkey;
-        uint64_t va;
-        uint8_t ring; /* the same memory on this link; RINGS: not known */
-    } memory[RINGS];
-};
-/* A token whose ring is not known, and the cursor of its latest CDC message. */
-struct loose {
-    bool used;
-    uint8_t owner; /* enum ulp_side */
-    uint32_t token;
-    struct smc_cursor at;
-};
-/* A connection: a link of a link group. */
-struct link {
-    bool begun;
-    bool from_start; /* CLC set it up: LLC tells of all rings */
-    uint8_t number, joins;
-    uint64_t group; /* 0: it has no other link that is known */
-    unsigned n;
-    struct ring ring[RINGS];
-    struct told told[ULP_SIDES];
-    struct loose loose[RINGS];
-    unsigned next_loose; /* the place of the next one */
-};
-
 /* What a command keeps. */
 struct own {
     bool data;
     uint8_t owner, type, link, closing; /* owner: of data, of the ring */
     uint32_t token;
-    uint32_t rkey; /* of the ring, or of Confirm RKey */
+    uint32_t rkey; /* of the ring, or of Confirm RKey, or the first one of Delete RKey */
+    uint8_t rkeys; /* of Delete RKey: how many */
+    bool has_link;
     struct smc_cursor from, to;
     bool refused, v2;
     bool adrift; /* `from` is not known */
@@ -77,7 +28,7 @@ ULP_OWN_AS(struct own)
 
 /* --- Rings ------------------------------------------------------------------------------------ */
 
-static struct ring *ring_add(struct link *l, enum ulp_side owner, uint32_t rkey, uint64_t va)
+struct ring *ring_add(struct link *l, enum ulp_side owner, uint32_t rkey, uint64_t va)
 {
     struct ring *r = NULL;
 
@@ -97,14 +48,12 @@ static struct ring *ring_add(struct link *l, enum ulp_side owner, uint32_t rkey,
     return r;
 }
 
-/* The place of the ring with this R_Key; RINGS: there is none. */
-static uint8_t place_of(const struct link *l, enum ulp_side owner, uint32_t rkey)
+struct ring *ring_with(struct link *l, enum ulp_side owner, uint32_t rkey)
 {
-    uint8_t i = 0;
-
-    while (i < l->n && !(l->ring[i].owner == owner && l->ring[i].rkey == rkey && !l->ring[i].gone))
-        i++;
-    return i < l->n ? i : RINGS;
+    for (unsigned i = 0; i < l->n; i++)
+        if (l->ring[i].owner == owner && l->ring[i].rkey == rkey && !l->ring[i].gone)
+            return &l->ring[i];
+    return NULL;
 }
 
 /* What CLC said: SMC_END_LEN bytes of the client, then of the server. */
@@ -133,8 +82,7 @@ static uint64_t data_key(const struct ring *r, unsigned place)
     return DATA | place << 1 | r->turn;
 }
 
-/* The other end may write into the ring from now on. */
-static void data_begin(struct ulp_conn *c, const struct ulp_message *m, unsigned place)
+void ring_begin(struct ulp_conn *c, const struct ulp_message *m, unsigned place)
 {
     const struct ring *r = &((struct link *)ulp_state(c))->ring[place];
     struct ulp_message begin = *m;
@@ -230,6 +178,7 @@ static struct ring *ring_of(struct ulp_conn *c, enum ulp_side owner, const struc
 {
     struct link *l = ulp_state(c);
     const struct loose *o = loose_of(l, owner, s->token);
+    const struct ring *same;
     struct ring *r;
     bool only;
 
@@ -238,6 +187,12 @@ static struct ring *ring_of(struct ulp_conn *c, enum ulp_side owner, const struc
             return &l->ring[i];
     if (o && o->at.wrap == s->producer.wrap && o->at.count == s->producer.count)
         return NULL; /* it announces nothing */
+    if ((r = links_ring_of(c, owner, s->token, &same))) {
+        token_set(l, r, s->token, !same->supposed);
+        r->at = same->at;
+        r->adrift = same->adrift;
+        return r;
+    }
     r = ring_without(c, owner, &only);
     if (r)
         token_set(l, r, s->token, only);
@@ -254,7 +209,7 @@ static void begin_all(struct ulp_conn *c, const struct ulp_message *m)
     struct link *l = ulp_state(c);
 
     for (unsigned i = 0; !l->begun && i < l->n; i++)
-        data_begin(c, m, i);
+        ring_begin(c, m, i);
     l->begun = true;
 }
 
@@ -311,7 +266,7 @@ static void take_cdc(struct ulp_conn *c, struct ulp_message *m, const struct smc
         return; /* the data passed before, or on the link that failed */
     n = was.adrift ? UINT64_MAX : distance(r, was.at, s->producer);
     r->turn ^= 1;
-    data_begin(c, m, place); /* before the other one, as that may be released by it */
+    ring_begin(c, m, place); /* before the other one, as that may be released by it */
     data_end(c, m, s, &was, key, n);
 }
 
@@ -336,7 +291,7 @@ static bool smc_unasked(struct ulp_conn *c, struct ulp_message *m, const struct 
         return false;
     r->va = u->va < r->va ? u->va : r->va;
     if (fresh || !is_written(c, r)) { /* all of it lies behind */
-        data_begin(c, m, (unsigned)(r - l->ring));
+        ring_begin(c, m, (unsigned)(r - l->ring));
         return true;
     }
     cmd = ulp_find(c, data_key(r, (unsigned)(r - l->ring)));
@@ -348,111 +303,12 @@ static bool smc_unasked(struct ulp_conn *c, struct ulp_message *m, const struct 
 
 /* --- LLC -------------------------------------------------------------------------------------- */
 
+/* Several requests of a type may be open: of different links, or memory. */
 static uint64_t key_of(const struct smc *s, enum ulp_side asks)
 {
-    return (uint64_t)s->type << 8 | asks;
-}
+    uint64_t of = s->type == SMC_CONFIRM_RKEY ? s->rkey : s->link;
 
-/* Memory of the sender, which Add Link names: its address is that on the new link, and mostly also that on this one. */
-static void take_rkeys(struct ulp_conn *c, struct ulp_message *m)
-{
-    unsigned n = min_u32(smc_rkeys(m->body.b, m->body.len), RINGS);
-    struct link *l = ulp_state(c);
-
-    for (unsigned i = 0; i < n; i++) {
-        struct smc_rkey k;
-        struct ring *r;
-        smc_rkey_get(&k, m->body.b, i);
-        if (place_of(l, m->side, k.rkey) == RINGS && (r = ring_add(l, m->side, k.rkey, k.va)))
-            data_begin(c, m, (unsigned)(r - l->ring));
-    }
-}
-
-/* --- Links of a group ------------------------------------------------------------------------- */
-
-/* Add Link: the sender's end of another link, and its memory there. */
-static void keep_told(struct link *l, const struct ulp_message *m)
-{
-    unsigned n = min_u32(smc_rkeys(m->body.b, m->body.len), RINGS);
-    struct told *t = &l->told[m->side];
-    struct smc_new_end e;
-
-    if (!smc_new_end_get(&e, m->body.b, m->body.len))
-        return;
-    *t = (struct told){.qpn = e.qpn, .n = n};
-    memcpy(t->gid, e.gid, sizeof t->gid);
-    for (unsigned i = 0; i < n; i++) {
-        struct smc_rkey k;
-        smc_rkey_get(&k, m->body.b, i);
-        t->memory[i].rkey = k.rkey_new;
-        t->memory[i].va = k.va;
-        t->memory[i].ring = place_of(l, m->side, k.rkey);
-    }
-}
-
-/* The link has this memory of `owner`, which is `same` on another one (NULL: not known). */
-static void share(struct ulp_conn *c, const struct ulp_message *m, enum ulp_side owner, uint32_t rkey, uint64_t va,
-                  const struct ring *same)
-{
-    struct link *l = ulp_state(c);
-    struct ring *r = ring_add(l, owner, rkey, va);
-
-    if (!r)
-        return;
-    if (same) {
-        r->has_token = same->has_token;
-        r->token = same->token;
-        r->size = same->size;
-        r->at = same->at;
-    }
-    if (l->begun)
-        data_begin(c, m, (unsigned)(r - l->ring));
-}
-
-/* Confirm Link: was its sender's end told on another link? Then that knows the memory of both ends on this one. */
-static void join_group(struct ulp_conn *c, const struct ulp_message *m, const struct smc *s)
-{
-    struct link *l = ulp_state(c);
-    struct smc_new_end e;
-    unsigned walked = 0;
-
-    l->number = s->link;
-    if (l->joins >= JOINS || !smc_new_end_get(&e, m->body.b, m->body.len))
-        return;
-    l->joins++;
-    for (struct ulp_conn *o = ulp_next_conn(c, NULL); o && walked++ < WALKED; o = ulp_next_conn(c, o)) {
-        struct link *other = ulp_state(o);
-        const struct told *t = &other->told[m->side];
-        if (!t->qpn || t->qpn != e.qpn || memcmp(t->gid, e.gid, sizeof t->gid) != 0)
-            continue;
-        other->group = other->group ? other->group : (load_le64(e.gid + 8) ^ e.qpn) | 1;
-        l->group = other->group;
-        for (unsigned side = 0; side < ULP_SIDES; side++) {
-            t = &other->told[side];
-            for (unsigned i = 0; i < t->n; i++)
-                share(c, m, (enum ulp_side)side, t->memory[i].rkey, t->memory[i].va,
-                      t->memory[i].ring < RINGS ? &other->ring[t->memory[i].ring] : NULL);
-        }
-        return;
-    }
-}
-
-/* Confirm RKey: the memory on other links of the group. */
-static void share_rkeys(struct ulp_conn *c, const struct ulp_message *m)
-{
-    const struct link *l = ulp_state(c);
-    unsigned n = l->group ? smc_others(m->body.b, m->body.len) : 0;
-
-    for (unsigned i = 0; i < n; i++) {
-        struct smc_other k;
-        unsigned walked = 0;
-        smc_other_get(&k, m->body.b, i);
-        for (struct ulp_conn *o = ulp_next_conn(c, NULL); o && walked++ < WALKED; o = ulp_next_conn(c, o)) {
-            const struct link *other = ulp_state(o);
-            if (other->group == l->group && other->number == k.link)
-                share(o, m, m->side, k.rkey, k.va, NULL);
-        }
-    }
+    return of << 16 | (uint64_t)s->type << 8 | asks;
 }
 
 /* --- LLC requests and responses --------------------------------------------------------------- */
@@ -463,41 +319,55 @@ static void take_request(struct ulp_conn *c, struct ulp_message *m, const struct
     struct ulp_command *cmd;
     struct ring *r;
 
-    if (s->type == SMC_CONFIRM_RKEY && s->rkey && (r = ring_add(l, m->side, s->rkey, s->va)))
-        data_begin(c, m, (unsigned)(r - l->ring));
-    take_rkeys(c, m);
-    if (s->type == SMC_CONFIRM_RKEY)
-        share_rkeys(c, m);
-    else if (s->type == SMC_CONFIRM_LINK)
-        join_group(c, m, s);
-    else if (s->type == SMC_ADD_LINK)
-        keep_told(l, m);
+    if (s->type == SMC_CONFIRM_RKEY) {
+        if (s->rkey && (r = ring_add(l, m->side, s->rkey, s->va)))
+            ring_begin(c, m, (unsigned)(r - l->ring));
+        links_share(c, m, s);
+    } else if (s->type == SMC_CONFIRM_LINK) {
+        links_join(c, m, s);
+    } else if (s->type == SMC_ADD_LINK || s->type == SMC_ADD_LINK_CONT) {
+        links_told(c, m, s);
+    }
+    l->asked[s->type & 15][m->side] = key_of(s, m->side);
     cmd = ulp_begin(c, m, key_of(s, m->side));
     if (cmd)
-        *own_of(cmd) = (struct own){.type = s->type, .link = s->link, .rkey = s->rkey, .v2 = s->v2};
+        *own_of(cmd) = (struct own){
+            .type = s->type, .has_link = s->has_link, .link = s->link, .rkey = s->rkey, .rkeys = s->rkeys, .v2 = s->v2};
 }
 
 /* The rings whose R_Keys the message deletes: those of the side that asked for it. */
-static void delete_rings(struct link *l, const struct ulp_message *m)
+static void delete_rings(struct ulp_conn *c, const struct ulp_message *m)
 {
     enum ulp_side owner = ulp_other_side(m->side);
     unsigned n = smc_deleted(m->body.b, m->body.len);
 
-    for (unsigned i = 0; i < n; i++)
-        for (unsigned k = 0; k < l->n; k++)
-            l->ring[k].gone |= l->ring[k].owner == owner && l->ring[k].rkey == smc_deleted_rkey(m->body.b, i);
+    for (unsigned i = 0; i < n; i++) {
+        struct ring *r = ring_with(ulp_state(c), owner, smc_deleted_rkey(m->body.b, i));
+        if (r)
+            links_delete(c, r);
+    }
+}
+
+/* The request that it answers: the latest of its type, if it does not name it. */
+static struct ulp_command *asked(struct ulp_conn *c, const struct ulp_message *m, const struct smc *s)
+{
+    const struct link *l = ulp_state(c);
+    enum ulp_side asks = ulp_other_side(m->side);
+    struct ulp_command *cmd = ulp_find(c, key_of(s, asks));
+
+    return cmd ? cmd : ulp_find(c, l->asked[s->type & 15][asks]);
 }
 
 static void take_response(struct ulp_conn *c, struct ulp_message *m, const struct smc *s)
 {
-    struct ulp_command *cmd = ulp_find(c, key_of(s, ulp_other_side(m->side)));
+    struct ulp_command *cmd = asked(c, m, s);
 
     if (s->type == SMC_DELETE_RKEY && !s->refused)
-        delete_rings(ulp_state(c), m);
+        delete_rings(c, m);
     else if (s->type == SMC_CONFIRM_LINK)
-        join_group(c, m, s);
-    else if (s->type == SMC_ADD_LINK && !s->refused)
-        keep_told(ulp_state(c), m);
+        links_join(c, m, s);
+    else if ((s->type == SMC_ADD_LINK || s->type == SMC_ADD_LINK_CONT) && !s->refused)
+        links_told(c, m, s);
     if (!cmd)
         return;
     own_of(cmd)->refused = s->refused;
@@ -551,10 +421,12 @@ static void smc_key_text(struct buf *b, const struct ulp_command *c)
         buf_printf(b, "token 0x%x ", o->token);
     if (o->data)
         buf_printf(b, "of the %s", o->owner == ULP_CLIENT ? "client" : "server");
-    else if (o->type == SMC_CONFIRM_RKEY)
-        buf_printf(b, "rkey 0x%x", o->rkey);
-    else
+    else if (o->has_link)
         buf_printf(b, "link %u", o->link);
+    else if (o->type == SMC_CONFIRM_RKEY || o->rkeys)
+        buf_printf(b, "rkey 0x%x", o->rkey);
+    if (o->rkeys > 1)
+        buf_printf(b, " and %u more", o->rkeys - 1);
 }
 
 static void smc_text(struct buf *b, const struct ulp_command *c)
@@ -562,7 +434,8 @@ static void smc_text(struct buf *b, const struct ulp_command *c)
     const struct own *o = own_const(c);
 
     smc_name_text(b, c);
-    buf_char(b, ' ');
+    if (o->data || o->has_link || o->type == SMC_CONFIRM_RKEY || o->rkeys)
+        buf_char(b, ' ');
     smc_key_text(b, c);
     if (o->data && c->response && o->adrift)
         buf_printf(b, " up to cursor %u:%u", o->to.wrap, o->to.count);
@@ -589,7 +462,7 @@ static void smc_values(const struct ulp_command *c, ulp_take *take, void *user)
     const struct own *o = own_const(c);
     const struct ulp_value values[] = {
         {"smc_type", NULL, o->type, !o->data},
-        {"link", NULL, o->link, !o->data},
+        {"link", NULL, o->link, o->has_link},
         {"rkey", NULL, o->rkey, o->rkey != 0},
         {"token", NULL, o->token, o->data && o->token},
         {"to_client", NULL, o->owner == ULP_CLIENT, o->data},
