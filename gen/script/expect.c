@@ -510,7 +510,8 @@ bool script_expect(struct script *s, unsigned host, const struct token *t, unsig
     } words[] = {{"wc", expect_wc},   {"event", expect_event}, {"state", expect_state}, {"migration", expect_migration},
                  {"mem", expect_mem}, {"stat", expect_stat},   {"pause", expect_pause}, {"private", script_private}};
 
-    if (script_is_dut(s, host) && (token_is(t, "stat") || token_is(t, "migration") || token_is(t, "pause")))
+    if (script_is_dut(s, host) &&
+        (token_is(t, "stat") || token_is(t, "migration") || (token_is(t, "pause") && !script_between(s))))
         return dut_lacks(s, "its agent does not tell this");
     if (token_is(t, "up") || token_is(t, "down") || token_is(t, "failed"))
         return expect_conn(s, host, t, n);

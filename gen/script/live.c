@@ -41,10 +41,13 @@ void script_live_frame(void *user, const uint8_t *data, uint32_t len, ns_t when)
 
 void script_live_passed(struct script_live *v, unsigned host, const uint8_t *data, uint32_t len, ns_t when)
 {
+    struct pause_frame pause;
     struct frame f;
     struct pkt p;
 
     frame_decode(&p, &f, data, len, LINK_ETHERNET);
+    if (v->sim && pause_frame_of(&pause, &p)) /* it is for the end of the cable: the middle; the replica keeps it */
+        ep_rx(v->sim->ep[!host], data, len, when - v->start);
     if (!v->sim || !(p.have & H_BTH))
         return;
     v->sim->last_frame = v->wire.clock(v);

@@ -1,6 +1,7 @@
 /* layer 3 tests: two endpoints: shared receive queues, completion queues, windows, datagrams, multicast,
  * encapsulations. */
 #include "dissect/pkt.h"
+#include "gen/script/live.h"
 #include "tests/unit/ep_pair.h"
 
 #include <criterion/criterion.h>
@@ -297,4 +298,26 @@ Test(ep_services, pause_frames_are_kept_until_taken_the_last_64_of_them)
     }
     cr_expect_not(ep_pause(ep, &p));
     ep_free(ep);
+}
+
+Test(ep_services, a_pause_frame_that_passes_the_middle_is_kept_for_the_host_on_the_other_side)
+{
+    struct ep_config cfg[2] = {{.addr = {.mac = {2, 0, 0, 0, 0, 1}}}, {.addr = {.mac = {2, 0, 0, 0, 0, 2}}}};
+    struct endpoint *ep[2] = {ep_new(&cfg[0]), ep_new(&cfg[1])};
+    struct sim sim = {.ep = ep, .n_hosts = 2};
+    struct script_live v = {.sim = &sim, .start = 100};
+    struct ep_pause p;
+    uint8_t frame[60];
+
+    pfc(frame, 1 << 3);
+    script_live_passed(&v, 1, frame, sizeof frame, 107);
+    cr_expect_not(ep_pause(ep[1], &p), "who sent it");
+    cr_assert(ep_pause(ep[0], &p));
+    cr_expect(p.when == 7 && p.frame.classes == 1 << 3);
+    script_live_passed(&v, 0, frame, sizeof frame, 108);
+    cr_expect(!ep_pause(ep[0], &p) && ep_pause(ep[1], &p));
+    v.sim = NULL; /* before the hosts exist */
+    script_live_passed(&v, 0, frame, sizeof frame, 109);
+    ep_free(ep[0]);
+    ep_free(ep[1]);
 }
