@@ -144,10 +144,10 @@ static void note_unexplained(struct ulp_conn *c, struct pkt *p)
         note_alone(u, p, queue_of(c));
 }
 
-static void note_proto(const struct ulp_conn *c, struct pkt_note *n)
+static void note_proto(const struct ulp_proto *proto, enum ulp_how how, struct pkt_note *n)
 {
-    n->upper = c->proto->name;
-    n->ulp_how = ulp_how_str((enum ulp_how)c->how);
+    n->upper = proto->name;
+    n->ulp_how = ulp_how_str(how);
     n->have |= NOTE_UPPER | NOTE_ULP_HOW;
 }
 
@@ -176,7 +176,7 @@ void ulp_note(struct ulp_conn *c, struct pkt *p, const struct command *d, const 
 {
     struct pkt_note *n = &p->note;
 
-    note_proto(c, n);
+    note_proto(c->proto, (enum ulp_how)c->how, n);
     if (!d && n->have & NOTE_ULP_HOLE)
         note_part(c, p);
     if (!d) {
@@ -189,12 +189,25 @@ void ulp_note(struct ulp_conn *c, struct pkt *p, const struct command *d, const 
     note_command(c, p, &d->c);
 }
 
+void ulp_note_lone(struct ulp *u, struct pkt *p, uint32_t flow)
+{
+    enum ulp_how how;
+    const struct ulp_proto *proto = flow == FLOW_NONE ? NULL : ulp_carried(u, flow, &how);
+
+    if (!proto)
+        return;
+    note_proto(proto, how, &p->note);
+    u->text.len = 0;
+    buf_printf(&u->text, "%s READ response, its request was not seen", proto->name);
+    note_alone(u, p, 0);
+}
+
 void ulp_note_stream(struct ulp_conn *c, struct pkt *p, const struct command *d, enum ulp_side side, bool send)
 {
     struct pkt_note *n = &p->note;
     struct buf *b = &c->ulp->text;
 
-    note_proto(c, n);
+    note_proto(c->proto, (enum ulp_how)c->how, n);
     if (!d) {
         note_unexplained(c, p);
         return;

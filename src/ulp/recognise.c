@@ -232,20 +232,42 @@ static bool side_of(const struct ulp_proto *proto, const struct pkt *p, enum ulp
     return looks != LOOKS_OTHER;
 }
 
-/* What the setup of the connection, or the user, says. *known: they say something. */
+/* What the user says, or the setup of the connection; *stated: the setup says something. */
+static const struct ulp_proto *named_for(const struct ulp *u, uint32_t flow, const struct conn_known *k,
+                                         enum ulp_how *how, bool *stated)
+{
+    const struct flow *f = conn_flow_at(observer_conns(u->observer), flow);
+    const struct ulp_proto *proto = by_user(u, f, k);
+
+    *how = ULP_BY_USER;
+    *stated = !proto && k && k->upper && !f->unlearnt;
+    if (!*stated)
+        return proto;
+    *how = k->how == PAIR_EXCHANGE ? ULP_BY_CLC : k->upper_by_private ? ULP_BY_PRIVATE : ULP_BY_SERVICE;
+    return ulp_named(k->upper, strlen(k->upper));
+}
+
+const struct ulp_proto *ulp_carried(const struct ulp *u, uint32_t flow, enum ulp_how *how)
+{
+    const struct ulp_conn *c = u->flows[flow] ? u->flows[flow]->conn : NULL;
+    unsigned end;
+    bool stated;
+
+    if (!c)
+        return named_for(u, flow, conn_known_to(observer_conns(u->observer), flow, &end), how, &stated);
+    *how = (enum ulp_how)c->how;
+    return c->proto;
+}
+
 static const struct ulp_proto *by_setup(struct ulp *u, uint32_t flow, const struct pkt *p, const struct conn_known *k,
                                         enum ulp_side *side, enum ulp_how *how)
 {
-    const struct ulp_proto *proto = by_user(u, conn_flow_at(observer_conns(u->observer), flow), k);
+    bool stated;
+    const struct ulp_proto *proto = named_for(u, flow, k, how, &stated);
 
     u->guesses[flow].unnamed = true;
-    *how = ULP_BY_USER;
-    if (!proto && k && k->upper && !conn_flow_at(observer_conns(u->observer), flow)->unlearnt) {
-        proto = ulp_named(k->upper, strlen(k->upper));
-        *how = k->how == PAIR_EXCHANGE ? ULP_BY_CLC : k->upper_by_private ? ULP_BY_PRIVATE : ULP_BY_SERVICE;
-        if (!proto && !k->upper_vague)
-            u->guesses[flow].tries = GUESS_TRIES;
-    }
+    if (stated && !proto && !k->upper_vague)
+        u->guesses[flow].tries = GUESS_TRIES;
     if (proto && (!k || (k->how != PAIR_CM && *how != ULP_BY_CLC)) && !side_of(proto, p, side)) {
         u->guesses[flow].unnamed = false;
         return NULL;

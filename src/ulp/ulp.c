@@ -64,8 +64,11 @@ static void take(struct ulp *u, const struct event *e, struct pkt *show)
     struct ulp_conn *c;
     struct command *d;
 
-    if (e->flow == FLOW_NONE)
+    if (e->flow == FLOW_NONE) {
+        if (show && e->kind == EVENT_RESPONSE && e->p->op->flags & OPF_READ_RESP)
+            ulp_note_lone(u, show, e->own);
         return;
+    }
     if (e->kind == EVENT_RESPONSE && e->h)
         trip_note(u, e);
     f = e->kind == EVENT_REQUEST ? ulp_flow_of(u, e->flow, e->p) : answered(u, e);

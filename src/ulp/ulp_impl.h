@@ -361,6 +361,8 @@ struct ulp_conn *ulp_conn_make(struct ulp *u, const struct ulp_proto *proto, enu
 void ulp_conn_free(struct ulp_conn *c, enum ulp_end why);
 /* The flow, if its connection carries a known protocol; NULL: it does not, or it is not known. */
 struct ulp_flow *ulp_flow_of(struct ulp *u, uint32_t flow, const struct pkt *p);
+/* The protocol that the flow carries, as far as that is known without a look at messages; NULL: it is not. */
+const struct ulp_proto *ulp_carried(const struct ulp *u, uint32_t flow, enum ulp_how *how);
 /* The flow is another one from now on. */
 void ulp_flow_over(struct ulp *u, uint32_t flow, enum ulp_end why);
 /* The protocol took a message, or did not: it may be another one (ulp_conn.wrong). */
@@ -384,6 +386,8 @@ void ulp_drop_all(struct ulp *u);
 
 /* Fill the note of a packet of connection `c`, tied to `cmd` (NULL: to none). */
 void ulp_note(struct ulp_conn *c, struct pkt *p, const struct command *cmd, const struct event *e);
+/* A READ response of which no request of the other end was seen. */
+void ulp_note_lone(struct ulp *u, struct pkt *p, uint32_t flow);
 /* The same for a packet of iWARP from `side`; `send`: it completes a SEND. */
 void ulp_note_stream(struct ulp_conn *c, struct pkt *p, const struct command *cmd, enum ulp_side side, bool send);
 /* A CM message: show the private data of a known protocol. */

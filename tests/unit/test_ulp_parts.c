@@ -1,6 +1,8 @@
 /* layer 2b tests: upper protocols: messages of several packets, with holes, sent again and out of order. */
 #include "tests/unit/nvme_run.h"
 
+#include <stdio.h>
+
 /* A Write of 2000 bytes in its capsule, in three packets of at most 1024 bytes. */
 static struct pkt *capsule_packet(struct run *r, uint32_t psn, unsigned i)
 {
@@ -131,4 +133,22 @@ Test(ulp, a_write_whose_first_packet_comes_last_is_data_of_its_command)
     cr_expect_eq(r->over[0].data_first, 3);
     cr_expect_eq(r->over[0].data_last, 5);
     run_free(r);
+}
+
+/* The capture begins between a READ request and its response: the connection's protocol is known, the command not. */
+Test(ulp, a_read_response_before_any_request)
+{
+    const uint8_t aeth[4] = {0x1f, 0, 0, 1};
+    const char *const words[] = {"nvme", "nfs", NULL}, *const names[] = {"NVMe/RDMA", "NFS/RDMA", NULL};
+
+    for (unsigned i = 0; i < ARRAY_LEN(words); i++) {
+        struct run *r = run_new(words[i]);
+        struct pkt *p = put(r, HOST, OP_READ_RESP_ONLY, 98, aeth, 4, NULL, 512);
+        char text[80];
+        snprintf(text, sizeof text, "%s READ response, its request was not seen", names[i] ? names[i] : "");
+        cr_expect_eq(says(p, text), words[i] != NULL, "%s", p->note.have & NOTE_ULP ? p->note.ulp : "nothing");
+        put(r, HOST, OP_ACKNOWLEDGE, 99, aeth, 4, NULL, 0);
+        cr_expect_not(p->note.have & NOTE_ULP, "an ACK");
+        run_free(r);
+    }
 }
