@@ -198,6 +198,11 @@ static ns_t port_open_at(const struct sim *s, unsigned h)
     return s->port_free[h] > s->net.stopped_until[h] ? s->port_free[h] : s->net.stopped_until[h];
 }
 
+ns_t sim_port_left(const struct sim *s, unsigned host)
+{
+    return s->fabric ? 0 : s->port_free[host];
+}
+
 ns_t sim_frame_time(const struct sim *s, unsigned host, uint32_t len)
 {
     uint64_t bits = ((uint64_t)len + 24) * 8; /* with preamble, frame check sequence and gap */

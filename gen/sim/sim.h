@@ -227,6 +227,8 @@ static inline bool sim_stuck(const struct sim *s)
 void sim_touch(struct sim *s, unsigned host);
 /* With a wire: a frame of the other host arrived at time `when`. */
 void sim_arrive(struct sim *s, const uint8_t *data, uint32_t len, ns_t when);
+/* When the last frame has left, or leaves, the port of a host (0 or 1); 0: none was sent, a fabric or a wire. */
+ns_t sim_port_left(const struct sim *s, unsigned host);
 /* How long the port of `host` takes for a frame of `len` bytes, ns. */
 ns_t sim_frame_time(const struct sim *s, unsigned host, uint32_t len);
 /* Do what is due, then advance to the next time at which something is due, at most `until`. False: nothing is due

@@ -164,18 +164,38 @@ static void come_back(struct sim_traffic *t, ns_t when)
     t->due = when < t->due ? when : t->due;
 }
 
+/* True if host `h` is still sending a frame: of an unreliable service a message is complete when its last frame has
+ * left the port. */
+static bool is_sending(const struct sim_traffic *t, unsigned h)
+{
+    return !qp_is_reliable(t->t.c.type) && sim_port_left(t->s, h) > t->s->now;
+}
+
+/* When a message was complete whose completion is the first one since host `h` sent a frame. */
+static ns_t complete_at(const struct sim_traffic *t, unsigned h, const struct wc *wc)
+{
+    bool received = wc->opcode == WC_RECV || wc->opcode == WC_RECV_RDMA_WITH_IMM;
+    ns_t left = qp_is_reliable(t->t.c.type) || received ? 0 : sim_port_left(t->s, h);
+
+    return wc->when > left ? wc->when : left;
+}
+
 /* Process the completions of connection `i` at host `h`. */
 static void poll_cq(struct sim_traffic *t, unsigned i, unsigned h)
 {
     struct wc wc[16];
     int n;
 
+    if (is_sending(t, h))
+        return;
     while ((n = verbs_poll(ep_verbs(t->s->ep[h]), t->s->conn[i]->cq[h], wc, ARRAY_LEN(wc))) > 0)
-        for (int k = 0; k < n; k++)
+        for (int k = 0; k < n; k++) {
+            wc[k].when = complete_at(t, h, &wc[k]);
             if (wc[k].wr_id & TRAFFIC_FOREIGN)
                 sim_loan_completed(sim_flow_of(traffic_flow_of(&t->t, wc[k].wr_id)), &wc[k]);
             else
                 traffic_took(&t->t, &wc[k]);
+        }
 }
 
 /* Receives that the flow needs: one for each message of it, and for each key that comes back, as long as the queue
@@ -272,7 +292,8 @@ static void find_news(struct sim_traffic *t, ns_t now)
 {
     for (unsigned h = 0; h < NET_HOSTS; h++) {
         int first = t->s->conn[0]->cq[h];
-        for (int cq = ep_cq_next(t->s->ep[h], first); cq >= 0; cq = ep_cq_next(t->s->ep[h], cq + 1))
+        for (int cq = is_sending(t, h) ? -1 : ep_cq_next(t->s->ep[h], first); cq >= 0;
+             cq = ep_cq_next(t->s->ep[h], cq + 1))
             if ((uint32_t)(cq - first) < t->t.c.qps)
                 t->s->news[cq - first] = 1;
     }
