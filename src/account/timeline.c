@@ -113,6 +113,8 @@ static struct direction *direction_of(struct timeline *t, uint32_t flow, ns_t no
     if (!d)
         return NULL;
     direction_reset(d);
+    if (UNLIKELY(t->n_damaged))
+        now = timeline_early_damaged(t, d, flow, now);
     begin(t, d, flow, now);
     return d;
 }
@@ -274,6 +276,8 @@ static void on_request(struct timeline *t, const struct event *e)
         spans_add(&d->spans, now, TIME_IDLE, NO_EPISODE);
         direction_reset(d);
     }
+    if (UNLIKELY(d->damaged.on))
+        timeline_came_damaged(t, d, e, now);
     again = e->why != BACK_NONE && timeline_begins_again(t, d, e, now);
     late_answer = e->as == SEEN_LATE && ((d->nak.open && d->nak.psn == e->p->bth.psn) || is_still_asked(t, d, e, now));
     if (UNLIKELY(again))
@@ -419,6 +423,8 @@ static void on_before(void *user, const struct event *e)
         on_response(t, e);
     else if (e->kind == EVENT_CNP)
         timeline_cnp(t, e);
+    else if (e->kind == EVENT_BAD_ICRC)
+        timeline_damaged(t, e);
     else if (e->kind == EVENT_OTHER && e->p->addr_len)
         timeline_other(t, e->p);
     else if (e->kind == EVENT_OTHER)

@@ -133,6 +133,12 @@ struct direction {
         uint32_t psn, frame; /* first PSN of the gap; frame that came instead, 0: none */
         ns_t ts;
     } gap;
+    /* Requests that came damaged, one after another behind the latest good one: what is outstanding besides. */
+    struct {
+        bool on;
+        uint32_t psn, end; /* of the first one; behind the last one */
+        uint32_t frame;    /* of the latest copy of the first one */
+    } damaged;
     /* A retransmission under way. */
     struct {
         bool requests;  /* requests are being retransmitted, until the request before `psn` was */
@@ -374,8 +380,19 @@ static inline bool timeline_is_slow(ns_t took, ns_t usual, ns_t spread)
     return timeline_is_long(took, usual) && (took - usual - 1) / SLOW_SPREAD >= spread;
 }
 
+/* A request with a wrong ICRC that came before the first good one of its flow. */
+struct early_damaged {
+    struct conn_addr src, dst;
+    uint32_t tap, dqpn, psn, frame;
+    ns_t ts;
+    bool on;
+};
+#define EARLY_DAMAGED 16 /* the latest ones */
+
 struct timeline {
     struct observer *observer;
+    struct early_damaged damaged[EARLY_DAMAGED];
+    uint32_t n_damaged;      /* so far; the latest is at (n_damaged - 1) % EARLY_DAMAGED */
     struct direction **dirs; /* observer_flows() */
     struct flow_times *seen; /* likewise */
     struct episode *episodes;
@@ -446,6 +463,14 @@ void timeline_nak(struct timeline *t, struct direction *d, const struct event *e
 void timeline_chain(struct timeline *t, struct direction *d, uint32_t ep);
 /* Request `e`, with which the requester goes back: why, and what the time before it was lost to. */
 void timeline_back(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
+/* A packet with a wrong ICRC came: if it is the next request of its flow, it is outstanding from now on. */
+void timeline_damaged(struct timeline *t, const struct event *e);
+/* Those that came before the first good request of `flow`, of which direction `d` is new: when the first of them came;
+ * `now`: there are none. */
+ns_t timeline_early_damaged(struct timeline *t, struct direction *d, uint32_t flow, ns_t now);
+/* Request `e` comes behind damaged ones: if it is the first of them again after an ACK timeout, that becomes
+ * ack_timeout. */
+void timeline_came_damaged(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 /* Whether request `e` ends an RNR wait although its requester does not go back with it: it was retransmitting already
  * when the RNR NAK came, and goes on with the packet that the NAK is for. */
 bool timeline_ends_rnr(const struct timeline *t, const struct direction *d, const struct event *e, ns_t now);
@@ -465,7 +490,9 @@ void timeline_note_skip(struct direction *d, const struct event *e, ns_t now);
 /* A response to a READ or atomic. */
 void timeline_note_read_response(struct direction *d, const struct event *e);
 
-/* timeline_waits.c. The time up to request `e`, with which the requester does not go back. */
+/* timeline_waits.c. The time up to a request of `flow` that is no retransmission. */
+void timeline_pass_request(struct timeline *t, struct direction *d, uint32_t flow, const struct req_dir *h, ns_t now);
+/* The time up to request `e`, with which the requester does not go back, and what it waited for. */
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now);
 /* Response `e`, the first packet of the direction since `from`: decide whether the requester waited for it (READ depth,
  * credits). */

@@ -29,8 +29,9 @@ static void resend_from(struct timeline *t, struct direction *d, const struct ev
         ep_at->back = frame_u32(p);
     d->resend.ep = ep;
     d->backs += !d->rnr.open || d->rnr.dropped;
-    d->resend.psn = e->h->next;
-    d->resend.requests = psn_diff(e->h->next, psn_add(p->bth.psn, req_dir_span(e->h, p))) > 0;
+    d->resend.psn = d->damaged.on ? d->damaged.end : e->h->next;
+    d->damaged.on = false;
+    d->resend.requests = psn_diff(d->resend.psn, psn_add(p->bth.psn, req_dir_span(e->h, p))) > 0;
     d->resend.responses = p->op->flags & OPF_READ_REQ && d->have_rsp && psn_diff(d->rsp_high, p->bth.psn) > 0;
     d->resend.rsp = d->rsp_high;
     d->resend.answered = false;
@@ -312,6 +313,106 @@ void timeline_late(struct timeline *t, struct direction *d, const struct event *
         back_by_timeout(t, d, e, now);
     else
         back_by_nak(t, d, e, now, &d->nak, TIME_LOSS_RETRANSMISSION);
+}
+
+/* --- Damaged requests ------------------------------------------------------------------------- */
+
+/* The ACK timer of a requester expired for the damaged requests: the first of them comes again, in frame `back`. */
+static void back_to_damaged(struct timeline *t, struct direction *d, uint32_t flow, uint32_t back, ns_t now)
+{
+    uint32_t ep = episode_new(t, flow, TROUBLE_TIMEOUT, d->damaged.psn, d->spans.at);
+    struct episode *x = episode_at(t, ep);
+
+    timeline_chain(t, d, ep);
+    d->wait = now - d->spans.at;
+    if (x) {
+        x->tries++;
+        x->wait = d->wait;
+        x->sent = d->damaged.frame;
+        x->back = back;
+    }
+    timeline_bill(t, d, now, TIME_ACK_TIMEOUT, ep);
+    d->resend.ep = ep;
+}
+
+/* The first request of its flow came damaged: keep it until the flow is known. */
+static void keep_damaged(struct timeline *t, const struct pkt *p)
+{
+    struct early_damaged *k = &t->damaged[t->n_damaged++ % EARLY_DAMAGED];
+
+    *k = (struct early_damaged){.on = true,
+                                .tap = conn_tap_of(p->frame),
+                                .dqpn = p->bth.dqpn,
+                                .psn = p->bth.psn,
+                                .frame = frame_u32(p),
+                                .ts = p->frame->ts};
+    conn_addr_of(p, &k->src, &k->dst);
+}
+
+ns_t timeline_early_damaged(struct timeline *t, struct direction *d, uint32_t flow, ns_t now)
+{
+    const struct flow *f = conn_flow_at(observer_conns(t->observer), flow);
+
+    for (unsigned i = 0; i < EARLY_DAMAGED; i++) {
+        struct early_damaged *k = &t->damaged[i];
+        if (!k->on || k->tap != f->tap || k->dqpn != f->dqpn || !is_same_way(&k->src, &k->dst, &f->src, &f->dst))
+            continue;
+        k->on = false;
+        if (k->ts > now)
+            continue;
+        if (!d->damaged.on || psn_diff(k->psn, d->damaged.psn) < 0) {
+            d->damaged.psn = k->psn;
+            d->damaged.frame = k->frame;
+            now = k->ts;
+        }
+        if (!d->damaged.on || psn_diff(k->psn, d->damaged.end) >= 0)
+            d->damaged.end = psn_add(k->psn, 1);
+        d->damaged.on = true;
+    }
+    return now;
+}
+
+void timeline_damaged(struct timeline *t, const struct event *e)
+{
+    const struct pkt *p = e->p;
+    bool request = p->have & H_BTH && p->op->flags & OPF_REQUEST && !(p->op->ext & H_DETH);
+    struct direction *d = request && e->own != FLOW_NONE ? t->dirs[e->own] : NULL;
+    struct req_dir *h = d ? observer_req_dir(t->observer, e->own) : NULL;
+    ns_t now = p->frame->ts;
+    const struct flow *f;
+
+    if (request && !d)
+        keep_damaged(t, p);
+    if (!h || !h->have_next || h->service != SVC_RC || now < d->spans.at)
+        return;
+    f = conn_flow_at(observer_conns(t->observer), e->own);
+    if (d->damaged.on && p->bth.psn == d->damaged.psn && timeline_is_silence(f, d, now - d->spans.at)) {
+        back_to_damaged(t, d, e->own, frame_u32(p), now); /* damaged once more */
+        d->damaged.frame = frame_u32(p);
+    } else if (p->bth.psn == (d->damaged.on ? d->damaged.end : h->next)) {
+        timeline_pass_request(t, d, e->own, h, now);
+        if (!d->damaged.on) {
+            d->damaged.psn = p->bth.psn;
+            d->damaged.frame = frame_u32(p);
+        }
+        d->damaged.on = true;
+        d->damaged.end = psn_add(p->bth.psn, 1); /* the length of a READ may be what was damaged */
+    }
+}
+
+void timeline_came_damaged(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
+{
+    const struct flow *f = conn_flow_at(observer_conns(t->observer), e->flow);
+    bool again = e->as == SEEN_NEW && e->p->bth.psn == d->damaged.psn;
+
+    if (e->why != BACK_NONE)
+        return; /* an earlier one comes again: see resend_from() */
+    d->damaged.on = false;
+    if (!again || !timeline_is_silence(f, d, now - d->spans.at))
+        return;
+    back_to_damaged(t, d, e->flow, frame_u32(e->p), now);
+    d->resend.psn = d->damaged.end;
+    d->resend.requests = true; /* until settle_requests() */
 }
 
 /* --- Used again ------------------------------------------------------------------------------- */

@@ -81,11 +81,6 @@ bool timeline_uses_depth(const struct pkt *p)
     return p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ);
 }
 
-static const struct flow *flow_of(const struct timeline *t, const struct event *e)
-{
-    return conn_flow_at(observer_conns(t->observer), e->flow);
-}
-
 /* A packet of a SEND: whether it is sent without a credit. */
 static void note_probe(struct direction *d, const struct event *e)
 {
@@ -283,6 +278,17 @@ static void claim_depth(struct timeline *t, struct direction *d, const struct ev
     }
 }
 
+void timeline_pass_request(struct timeline *t, struct direction *d, uint32_t flow, const struct req_dir *h, ns_t now)
+{
+    const struct flow *f = conn_flow_at(observer_conns(t->observer), flow);
+    ns_t silence = now - d->spans.at;
+
+    if (UNLIKELY(silence >= TIMER_SHORTEST) && timeline_is_silence(f, d, silence) && timeline_outstanding(d, h))
+        spans_add(&d->spans, now, TIME_NOT_KNOWN, NO_EPISODE); /* or its first copy was lost before the tap */
+    else
+        timeline_pass(t, d, h, now, false);
+}
+
 void timeline_request(struct timeline *t, struct direction *d, const struct event *e, ns_t now)
 {
     ns_t from = d->spans.at;
@@ -291,11 +297,7 @@ void timeline_request(struct timeline *t, struct direction *d, const struct even
 
     if (UNLIKELY(now - from >= STOP_LEAST))
         stop = timeline_stop(d, e, now);
-    if (UNLIKELY(now - from >= TIMER_SHORTEST) && timeline_is_silence(flow_of(t, e), d, now - from) &&
-        timeline_outstanding(d, e->h))
-        spans_add(&d->spans, now, TIME_NOT_KNOWN, NO_EPISODE); /* or its first copy was lost before the tap */
-    else
-        timeline_pass(t, d, e->h, now, false);
+    timeline_pass_request(t, d, e->flow, e->h, now);
     if (UNLIKELY(e->as == SEEN_GAP))
         d->have_msn = false; /* messages may have begun in the gap */
     if (UNLIKELY(timeline_uses_depth(e->p)))

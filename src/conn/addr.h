@@ -19,6 +19,12 @@ static inline bool conn_addr_eq(const struct conn_addr *a, const struct conn_add
 {
     return memcmp(a->b, b->b, sizeof a->b) == 0 && a->network == b->network;
 }
+/* Whether packets from `src` to `dst` go the way of those from `from` to `to`. */
+static inline bool is_same_way(const struct conn_addr *src, const struct conn_addr *dst, const struct conn_addr *from,
+                               const struct conn_addr *to)
+{
+    return conn_addr_eq(src, from) && conn_addr_eq(dst, to);
+}
 /* Whether two addresses are equal, whatever their networks: one that was read elsewhere (in an option, in a log) names
  * none. */
 static inline bool conn_addr_alike(const struct conn_addr *a, const struct conn_addr *b)

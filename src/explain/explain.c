@@ -248,6 +248,8 @@ static void on_request(struct explainer *x, const struct event *e)
     if (UNLIKELY(e->forged))
         explain_forged(x, e);
     if (LIKELY(e->as == SEEN_NEW) || e->forged) {
+        if (UNLIKELY(t->requests.bad_at))
+            explain_came_damaged(x, e, t);
         t->hypotheses.follows = UINT32_MAX;
         t->hypotheses.cost = NO_INCIDENT;
         return;

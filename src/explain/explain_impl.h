@@ -441,12 +441,6 @@ uint32_t cross_new(struct explainer *x, enum cause cause, uint32_t tap, ns_t sta
 /* Incident `by` explains incident `i`: `by` gets the bill of `i`, and `i` is shown only if its connection
  * is asked for. */
 void cross_supersede(struct explainer *x, uint32_t by, uint32_t i);
-/* True if packets from `src` to `dst` go the way of those from `from` to `to`. */
-static inline bool is_same_way(const struct conn_addr *src, const struct conn_addr *dst, const struct conn_addr *from,
-                               const struct conn_addr *to)
-{
-    return conn_addr_eq(src, from) && conn_addr_eq(dst, to);
-}
 /* Set the addresses of an incident from a flow. */
 void incident_of_flow(struct explainer *x, struct incident *st, uint32_t flow);
 /* True if the incident says that requests or CM messages had no response in the capture. */
@@ -473,6 +467,12 @@ void explain_rnr(struct explainer *x, const struct event *e, struct flow_notes *
 void explain_nak_obeyed(struct explainer *x, const struct event *e, struct flow_notes *t);
 /* A packet with a wrong ICRC, of `flow`, or FLOW_NONE: it is kept until its flow is known. */
 void explain_bad_icrc(struct explainer *x, const struct pkt *p, uint32_t flow);
+/* A request comes for the first time as it was sent: if it had come damaged before, it is a retransmission. */
+void explain_came_damaged(struct explainer *x, const struct event *e, const struct flow_notes *t);
+/* Packet `p` retransmits `psn`, which incident `st` says came damaged: other damaged copies of it belong to it; whether
+ * there are any. */
+bool explain_damaged_copies(struct explainer *x, const struct flow_notes *t, struct incident *st, uint32_t psn,
+                            const struct pkt *p);
 /* Give a new flow the packets with a wrong ICRC that came before its first good packet. */
 void explain_assign_bad_icrcs(struct explainer *x, uint32_t flow, struct flow_notes *t);
 void explain_paths(struct explainer *x);

@@ -137,3 +137,43 @@ void explain_bad_icrc(struct explainer *x, const struct pkt *p, uint32_t flow)
     else if (st && p->have & H_BTH && !(p->op->flags & OPF_CNP))
         bad_packet_put(x, p, incident_number(x, st));
 }
+
+bool explain_damaged_copies(struct explainer *x, const struct flow_notes *t, struct incident *st, uint32_t psn,
+                            const struct pkt *p)
+{
+    bool once_more = false;
+
+    for (unsigned i = 0; i < NOTED_BAD; i++) {
+        uint32_t frame = t->requests.bad[i].psn == psn ? t->requests.bad[i].frame : 0;
+        struct incident *other = frame ? damaged_incident(x, t, frame, p) : NULL;
+        if (!other || other == st || other->moot)
+            continue;
+        other->moot = once_more = true;
+        incident_add(st, SAY(DAMAGED_ONCE_MORE, .lost = frame));
+        incident_frame(st, ROLE_LOST, frame);
+    }
+    return once_more;
+}
+
+void explain_came_damaged(struct explainer *x, const struct event *e, const struct flow_notes *t)
+{
+    uint32_t psn = e->p->bth.psn, frame = damaged_frame(t, psn), again = frame_u32(e->p);
+    struct incident *st = frame ? damaged_incident(x, t, frame, e->p) : NULL;
+    ns_t silence;
+    bool late;
+
+    if (!st || st->has_psn || st->moot || !st->is_request)
+        return;
+    silence = e->p->frame->ts - (e->h->have_next && e->h->last_ts > st->start ? e->h->last_ts : st->start);
+    late = silence >= timer_earliest(ack_timeout(e->h->timeout ? e->h->timeout : 1));
+    incident_concerns(st, psn, 0, true);
+    st->again++;
+    if (late) {
+        st->silence = silence;
+        incident_is(st, SAY(DAMAGED_REQUEST, .lost = frame, .again = again));
+    } else {
+        incident_is(st, SAY(DAMAGED_BEFORE, .psn = psn, .lost = frame, .again = again));
+    }
+    explain_damaged_copies(x, t, st, psn, e->p);
+    incident_frame(st, ROLE_RETRANSMISSION, again);
+}

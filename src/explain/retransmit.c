@@ -245,8 +245,7 @@ static struct incident *report_damaged_again(struct explainer *x, const struct e
                                              uint32_t gap)
 {
     uint32_t first = damaged_frame(t, gap), nak = e->h->seq.have && e->h->seq.psn == gap ? e->h->seq.frame : 0;
-    struct incident *st = damaged_incident(x, t, first, e->p), *other;
-    bool once_more = false;
+    struct incident *st = damaged_incident(x, t, first, e->p);
 
     if (!st)
         return NULL;
@@ -255,16 +254,7 @@ static struct incident *report_damaged_again(struct explainer *x, const struct e
         incident_frame(st, ROLE_NAK, nak);
         incident_is(st, SAY(DAMAGED_COPIES, .psn = gap, .lost = first, .nak = nak, .again = frame_u32(e->p)));
     }
-    for (unsigned i = 0; i < NOTED_BAD; i++) {
-        uint32_t frame = t->requests.bad[i].psn == gap ? t->requests.bad[i].frame : 0;
-        other = frame && frame != first ? damaged_incident(x, t, frame, e->p) : NULL;
-        if (!other || other == st || other->moot)
-            continue;
-        other->moot = once_more = true;
-        incident_add(st, SAY(DAMAGED_ONCE_MORE, .lost = frame));
-        incident_frame(st, ROLE_LOST, frame);
-    }
-    if (!once_more)
+    if (!explain_damaged_copies(x, t, st, gap, e->p))
         incident_add(st, SAY(LOST_ONCE_MORE, .instead = frame_u32(e->p)));
     return st;
 }
