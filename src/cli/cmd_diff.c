@@ -69,19 +69,20 @@ static int reading_start(struct reading *r, struct trace *t)
     return analyses_begin(&r->found, t->observer, &o) ? EXIT_OK : cli_error("out of memory");
 }
 
-static int reading_end(struct reading *r, uint32_t conn)
+static int reading_end(struct reading *r)
 {
-    struct diff_found f = {.conn = conn};
     struct meter_row **rows;
+    size_t n;
 
     analyses_end(&r->found);
-    rows = meter_rows(r->found.meter, &f.n_rows);
-    f.n_rows = rows_of_conn(rows, f.n_rows, conn);
-    f.rows = rows;
-    f.totals = meter_totals(r->found.meter);
-    f.findings = judge_findings(r->found.judge);
-    f.explainer = r->found.explainer;
-    return diff_side_end(r->side, &f) ? EXIT_OK : cli_error("out of memory");
+    rows = meter_rows(r->found.meter, &n);
+    return diff_side_rows(r->side, rows, n, meter_totals(r->found.meter)) ? EXIT_OK : cli_error("out of memory");
+}
+
+/* Count what was found, of one connection or of all. */
+static void reading_count(struct reading *r, uint32_t conn)
+{
+    diff_side_found(r->side, judge_findings(r->found.judge), r->found.explainer, conn);
 }
 
 static void reading_stop(struct reading *r)
@@ -95,7 +96,6 @@ static void reading_stop(struct reading *r)
 struct first {
     struct trace t; /* first */
     struct reading reading;
-    uint32_t selected; /* --conn of the command, 0: all */
 };
 
 static struct first *first_of(struct trace *t)
@@ -121,7 +121,11 @@ static void first_drops(struct trace *t, uint16_t file, uint64_t n)
 
 static int first_end(struct trace *t)
 {
-    return reading_end(&first_of(t)->reading, first_of(t)->selected);
+    int status = reading_end(&first_of(t)->reading);
+
+    if (status == EXIT_OK)
+        reading_count(&first_of(t)->reading, t->conn);
+    return status;
 }
 
 static void first_stop(struct trace *t)
@@ -145,7 +149,7 @@ static int read_first(const struct trace *t, const char **file, struct diff_side
     if (!f)
         return cli_error("out of memory");
     f->reading.side = side;
-    f->selected = t->conn;
+    f->t.conn = t->conn;
     f->t.memory = t->memory;
     f->t.cores = t->cores;
     f->t.joins = t->joins;
@@ -229,6 +233,8 @@ static int start(struct trace *t)
         return EXIT_BAD;
     t->files[0] = t->paths[0] = t->files[1]; /* the command itself reads B */
     t->n_files = 1;
+    job->o.conn = t->conn;
+    t->conn = 0; /* what it is in B its match says */
     job->reading.side = job->b;
     return reading_start(&job->reading, t);
 }
@@ -248,12 +254,16 @@ static int end(struct trace *t)
 {
     struct job *job = job_of(t);
     struct diff *d;
-    int status = reading_end(&job->reading, t->conn);
+    uint32_t conn = 0;
+    int status = reading_end(&job->reading);
 
     if (status != EXIT_OK)
         return status;
     if (!(d = diff_new(job->a, job->b, &job->o)))
         return cli_error("out of memory");
+    if (!job->o.conn || diff_conn_of_b(d, &conn))
+        reading_count(&job->reading, conn);
+    diff_compare(d);
     if (job->format == FORMAT_JSON)
         diff_json(d, &t->out);
     else

@@ -42,13 +42,23 @@ struct diff *diff_new(const struct diff_side *a, const struct diff_side *b, cons
         diff_free(d);
         return NULL;
     }
+    return d;
+}
+
+bool diff_conn_of_b(const struct diff *d, uint32_t *conn)
+{
+    *conn = d->n_pairs ? (uint32_t)d->pair[0].b->row.conn : 0;
+    return d->n_pairs;
+}
+
+void diff_compare(struct diff *d)
+{
     for (size_t i = 0; i < d->n_pairs; i++)
         compare_pair(d, &d->pair[i]);
     for (unsigned i = 1; i < RULE_COUNT; i++)
-        d->rules += tally_differs(&a->rules[i], &b->rules[i], o->tolerance);
+        d->rules += tally_differs(&d->a->rules[i], &d->b->rules[i], d->o.tolerance);
     for (unsigned i = 0; i < CAUSE_COUNT; i++)
-        d->causes += tally_differs(&a->causes[i], &b->causes[i], o->tolerance);
-    return d;
+        d->causes += tally_differs(&d->a->causes[i], &d->b->causes[i], d->o.tolerance);
 }
 
 void diff_free(struct diff *d)

@@ -21,17 +21,11 @@ void diff_side_free(struct diff_side *s);
 /* For wqe_user.over(): work request `w` of `row`, in the order in which its queue pair posted them. */
 void diff_request(struct diff_side *s, const struct wqe *w, struct meter_row *row);
 
-/* What was found in a capture; after the end of each. */
-struct diff_found {
-    struct meter_row *const *rows; /* those to be compared */
-    size_t n_rows;
-    struct meter_totals totals;
-    const struct findings *findings;
-    const struct explainer *explainer;
-    uint32_t conn; /* only this connection was selected; 0: all */
-};
 /* After the last packet. False: out of memory. */
-bool diff_side_end(struct diff_side *s, const struct diff_found *f);
+bool diff_side_rows(struct diff_side *s, struct meter_row *const *rows, size_t n, struct meter_totals totals);
+/* Count the broken rules and the incidents, of connection `conn` only, unless it is 0. */
+void diff_side_found(struct diff_side *s, const struct findings *findings, const struct explainer *explainer,
+                     uint32_t conn);
 
 /* Which directions are compared with each other. */
 enum diff_match {
@@ -47,12 +41,18 @@ struct diff_opts {
     enum diff_match match;
     bool verbose;     /* text: show the figures that do not differ, too */
     unsigned columns; /* text: width of paragraphs; 0: 100 */
+    uint32_t conn;    /* compare only this connection of the first side, with its match; 0: all */
 };
 
 struct diff;
 
-/* Compare `b` with `a`, once; both must outlive the result. NULL: out of memory. */
+/* Match the directions of two sides, once, after diff_side_rows(); both must outlive the result. NULL: out of memory.
+ */
 struct diff *diff_new(const struct diff_side *a, const struct diff_side *b, const struct diff_opts *o);
+/* With `conn`: the number of its match in the second side. False: it has none. */
+bool diff_conn_of_b(const struct diff *d, uint32_t *conn);
+/* Compare them; after diff_side_found() of both. */
+void diff_compare(struct diff *d);
 void diff_free(struct diff *d);
 /* Whether they differ by more than the tolerance in any figure, in the order of the work requests, in a broken rule or
  * an incident, or whether a direction of one has no match. */

@@ -29,6 +29,7 @@ struct direction {
     unsigned n_figures;
     size_t at; /* in diff_side.dir */
     bool matched;
+    bool left_out; /* of a connection that is not asked for */
 };
 
 /* How often something happened, and what it cost. */
@@ -80,7 +81,12 @@ bool tally_differs(const struct tally *a, const struct tally *b, double toleranc
 /* Append the value with its unit; "-" if it is not known. */
 void figure_put(struct buf *b, const struct figure *f);
 
-/* match.c: fill d->pair. False: out of memory. */
+/* match.c: fill d->pair with those that are asked for. False: out of memory. */
 bool match_directions(struct diff *d, const struct diff_side *a, const struct diff_side *b);
+/* Whether a direction is asked for, and has no match. */
+static inline bool is_alone(const struct direction *d)
+{
+    return !d->matched && !d->left_out;
+}
 
 #endif

@@ -215,7 +215,7 @@ static size_t rest(const struct diff_side *s)
     size_t n = 0;
 
     for (size_t i = 0; i < s->n_rows; i++)
-        n += !s->dir[i]->matched;
+        n += is_alone(s->dir[i]);
     return n;
 }
 
@@ -230,6 +230,27 @@ static int by_place(const void *x, const void *y)
     if (!c)
         c = by_number(row_tap(a), row_tap(b));
     return c ? c : by_number((uint64_t)a->first_frame, (uint64_t)b->first_frame);
+}
+
+static void leave_out(const struct diff_side *s, uint64_t conn)
+{
+    for (size_t i = 0; i < s->n_rows; i++)
+        s->dir[i]->left_out = s->dir[i]->row.conn != conn;
+}
+
+/* Keep the connection of A that is asked for, and its match in B. */
+static void select_conn(struct diff *d, const struct diff_side *a, const struct diff_side *b)
+{
+    size_t n = 0;
+
+    if (!d->o.conn)
+        return;
+    for (size_t i = 0; i < d->n_pairs; i++)
+        if (d->pair[i].a->row.conn == d->o.conn)
+            d->pair[n++] = d->pair[i];
+    d->n_pairs = n;
+    leave_out(a, d->o.conn);
+    leave_out(b, n ? d->pair[0].b->row.conn : UINT64_MAX);
 }
 
 bool match_directions(struct diff *d, const struct diff_side *a, const struct diff_side *b)
@@ -248,6 +269,7 @@ bool match_directions(struct diff *d, const struct diff_side *a, const struct di
         for (enum likeness how = LIKE_ALL; how <= LIKE_KIND; how++)
             if (d->o.match != (how == LIKE_KIND ? DIFF_ADDRESSES : DIFF_ORDER))
                 match_rest(d, &s, how);
+        select_conn(d, a, b);
         qsort(d->pair, d->n_pairs, sizeof *d->pair, by_place);
         d->only_a = rest(a);
         d->only_b = rest(b);

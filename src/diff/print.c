@@ -159,7 +159,7 @@ static void put_pair(const struct diff *d, const struct matched *m, struct buf *
 static void put_rest(struct buf *b, char name, const struct diff_side *s)
 {
     for (size_t i = 0; i < s->n_rows; i++) {
-        if (s->dir[i]->matched)
+        if (!is_alone(s->dir[i]))
             continue;
         buf_printf(b, "\nonly in %c: ", name);
         put_direction(b, s, &s->dir[i]->row);
@@ -315,7 +315,7 @@ static void json_rest(struct buf *b, const char *name, const struct diff_side *s
 
     buf_printf(b, ",\n\"%s\":[", name);
     for (size_t i = 0; i < s->n_rows; i++) {
-        if (s->dir[i]->matched)
+        if (!is_alone(s->dir[i]))
             continue;
         buf_puts(b, any ? ",\n" : "");
         json_direction(b, &s->dir[i]->row);

@@ -94,51 +94,51 @@ void diff_request(struct diff_side *s, const struct wqe *w, struct meter_row *ro
         hist_add(d->latency[w->op], w->done - w->start);
 }
 
-static void count_findings(struct diff_side *s, const struct diff_found *f)
+static void count_findings(struct diff_side *s, const struct findings *findings, uint32_t conn)
 {
-    for (size_t i = 0; i < findings_n(f->findings); i++) {
-        const struct finding *x = findings_at(f->findings, i);
-        if (x->result == V_FAIL && (!f->conn || x->conn == f->conn))
+    for (size_t i = 0; i < findings_n(findings); i++) {
+        const struct finding *x = findings_at(findings, i);
+        if (x->result == V_FAIL && (!conn || x->conn == conn))
             s->rules[x->rule].times += x->times;
     }
 }
 
-static void count_incidents(struct diff_side *s, const struct diff_found *f)
+static void count_incidents(struct diff_side *s, const struct explainer *explainer, uint32_t conn)
 {
-    for (size_t i = 0; i < explain_n(f->explainer); i++) {
-        const struct incident *x = explain_at(f->explainer, i);
-        if (!explain_is_shown(x, f->conn))
+    for (size_t i = 0; i < explain_n(explainer); i++) {
+        const struct incident *x = explain_at(explainer, i);
+        if (!explain_is_shown(x, conn))
             continue;
         s->causes[x->cause].times += 1 + x->times;
         s->causes[x->cause].lost += x->bill;
     }
 }
 
-/* Put the directions of the rows first, in their order. False without memory. */
-static bool take_rows(struct diff_side *s, const struct diff_found *f)
+void diff_side_found(struct diff_side *s, const struct findings *findings, const struct explainer *explainer,
+                     uint32_t conn)
 {
-    for (size_t i = 0; i < f->n_rows; i++) {
-        struct direction *d = direction_of(s, f->rows[i]);
+    count_findings(s, findings, conn);
+    count_incidents(s, explainer, conn);
+}
+
+/* Put the directions of the rows first, in their order. */
+bool diff_side_rows(struct diff_side *s, struct meter_row *const *rows, size_t n, struct meter_totals totals)
+{
+    s->totals = totals;
+    for (size_t i = 0; i < n; i++) {
+        struct direction *d = direction_of(s, rows[i]);
         if (!d)
             return false;
         s->dir[d->at] = s->dir[i];
         s->dir[d->at]->at = d->at;
         s->dir[i] = d;
         d->at = i;
-        d->row = *f->rows[i];
+        d->row = *rows[i];
         d->row.files = NULL;
         d->row.of_user = NULL;
         figures_of(d);
         s->connections += d->row.conn && (i == 0 || s->dir[i - 1]->row.conn != d->row.conn);
     }
-    s->n_rows = f->n_rows;
-    return true;
-}
-
-bool diff_side_end(struct diff_side *s, const struct diff_found *f)
-{
-    s->totals = f->totals;
-    count_findings(s, f);
-    count_incidents(s, f);
-    return take_rows(s, f) && !s->no_memory;
+    s->n_rows = n;
+    return !s->no_memory;
 }
