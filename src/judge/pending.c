@@ -83,8 +83,9 @@ void pending_gap_acked(struct judge *j, const struct judged *a)
     struct pending_fail *w = &a->f->gap;
     struct req_dir *h = a->h;
     bool covered = !w->ack_frame && psn_diff(a->p->bth.psn, w->psn) >= 0, unsure = h->loose || h->vague;
+    bool complete = judge_have(j, a->flow, a->p) & N_COMPLETE;
 
-    if (!covered || unsure || req_dir_sent(h, w->psn) || !judge_tap_at_responder(j, a->flow, a->p))
+    if (!covered || !complete || unsure || judge_is_unreadable_near(j, frame_u32(a->p)) || req_dir_sent(h, w->psn))
         return;
     w->ack_frame = frame_u32(a->p);
     w->ack_psn = a->p->bth.psn;
@@ -210,10 +211,10 @@ static bool ends_behind(const struct judge *j, uint32_t flow, const struct pendi
 /* The failures that are reported at once: the functions below write them to `out`, and return their number. */
 #define FAILURES 2
 
-/* At the responder: an ACK covers the skipped PSN, whose packet has never come. */
+/* An ACK covers the skipped PSN, whose packet has never come, though the capture lacks nothing. */
 static struct found gap_acked(struct judge *j, uint32_t flow, const struct pending_fail *w)
 {
-    struct found f = found_of(RULE_ACK_02, flow);
+    struct found f = found_of(judge_tap_at_responder(j, flow, NULL) ? RULE_ACK_02 : RULE_ACK_03, flow);
 
     f.frame = w->ack_frame;
     f.cause = w->frame;

@@ -153,13 +153,18 @@ bool judge_tap_at_responder(const struct judge *j, uint32_t flow, const struct p
 /* a missing PSN may be that of a packet that could not be decoded within this many frames */
 #define UNREADABLE_NEAR 64
 
+bool judge_is_unreadable_near(const struct judge *j, uint64_t frame)
+{
+    return j->last_unreadable && frame < j->last_unreadable + UNREADABLE_NEAR &&
+           j->last_unreadable < frame + UNREADABLE_NEAR;
+}
+
 /* True if the missing PSN may be that of a packet nearby that was damaged or could not be decoded. */
 static bool unreadable_near(const struct judge *j, const struct pkt *p, const struct found *f)
 {
-    uint64_t at = f->frame ? f->frame : p ? p->frame->number : 0;
-
-    return j->last_unreadable && rule_table[f->rule].traits & T_GAP && at < j->last_unreadable + UNREADABLE_NEAR &&
-           j->last_unreadable < at + UNREADABLE_NEAR;
+    return rule_table[f->rule].traits & T_GAP && judge_is_unreadable_near(j, f->frame ? f->frame
+                                                                             : p      ? p->frame->number
+                                                                                      : 0);
 }
 
 /* 1 << the interface of the flow, if the user gave interfaces different tap positions; else 0. */

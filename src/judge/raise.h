@@ -74,6 +74,8 @@ void judge_needs_peer(struct judge *j, struct found *f, uint32_t tap, const stru
                       const struct conn_addr *to, bool passive);
 /* N_* that the capture provides for the requests of `flow`; `p` may be NULL. */
 unsigned judge_have(const struct judge *j, uint32_t flow, const struct pkt *p);
+/* True if a packet near that frame was damaged or could not be decoded: a missing one may be that. */
+bool judge_is_unreadable_near(const struct judge *j, uint64_t frame);
 /* True if the user says that the capture lost no frame, and the tap is at the responder of the requests in `flow`. */
 bool judge_tap_at_responder(const struct judge *j, uint32_t flow, const struct pkt *p);
 /* True if nothing more will tell whether the responses that count as those to the requests of `flow` are: CM, a TCP

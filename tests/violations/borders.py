@@ -6,7 +6,7 @@ from transport import MID, acked
 CREDITS = ON.replace("<rep", "<rep flow=1").replace("m=1", "m=1 s={1|8}")  # the responder counts its receives
 
 CASES = [
-    case("an ACK of the very PSN that is missing", "ACK-03", ON + ">so 1; <ack 1 m=2; {|>so 2;} ?>so 3; !<ack 2 m=3; >so 4", "", "ncqQr"),  # at the responder it is ACK-02
+    case("an ACK of the very PSN that is missing", "ACK-03", ON + ">so 1; <ack 1 m=2; {|>so 2;} ?>so 3; !<ack 2 m=3; >so 4", "cQ", "nqr"),  # at the responder it is ACK-02
     case("NAK of reliable datagrams", "NAK-06", MID + ">so 1; !<nak{4|2} 1 m=7"),
     managed("a request along a path that a LAP proposes for its receiver alone", "CM-14",
          CM + ">so 0; <ack 0 m=1; >lap qpn=$qb dgid=0xffff0a090909 at=1000; !>so 1{ dst=10.9.9.9|}; {|<ack 1 m=2}", "cQR", "nqr"),

@@ -71,7 +71,7 @@ CASES = [
     field("ECN", "FMT-12", SO2 % " ecn={0|2}"),
     field("FECN", "FMT-13", SO2 % "", put(46, b"\x80")),
     field("BECN", "FMT-13", SO2 % "", put(46, b"\x40")),
-    field("DestQP 0xffffff", "FMT-14", SO2 % "{ q=0xffffff|}", must="ncqr"),
+    field("DestQP 0xffffff", "FMT-14", CM + DATA + "!>so 2{ q=0xffffff|}; ?<ack 2 m=3; ?>so 3 at=80; ?<ack 3 m=4", must="ncqr"),
     field("MigReq", "FMT-17", SO2 % " f={am|a}"),
     field("Q_Key of datagrams", "FMT-16", ">so 0 op=0x64 f=- q=77 fill=0; !>so 1 op=0x64 f=- q=77 fill=0; ?>so 2 op=0x64 f=- q=77 fill=0", put(54, b"\0\0\0\5")),
     field("IP version of the GRH", "FMT-18", SO2 % "", every(v1, byte_of(v1, 14, 0x46))),

@@ -146,7 +146,7 @@ CASES += [case("%s before the first request" % kind, rule, CM + "{!<%s %d m=0;|}
                                              ("ack", 0, "ACK-03", "cQ", "nqr"), ("ack", -1, "ACK-02", "R", ""), ("nak0", 0, "NAK-01", COMPLETE, NOT_COMPLETE), ("rnr14", 0, "NAK-09", COMPLETE, NOT_COMPLETE))]
 CASES += [case("from mid-stream on: %s of a PSN before all requests" % kind, rule, MID + ">so 1; <ack 1 m=8; {!<%s -40 m=8|}; >so 2; <ack 2 m=9" % kind, "", EVERYWHERE)  # it may answer what came before the capture
           for kind, rule in (("ro", "RDA-05"), ("aack", "RDA-05"), ("ack", "ACK-02"), ("nak0", "NAK-01"))]
-CASES += [case("a gap that is acknowledged and never filled, %s" % what, "ACK-02", ON + text, "R", "ncqQr") for what, text in (
+CASES += [case("a gap that is acknowledged and never filled, %s, %s" % (what, rule), rule, ON + text, must, "nqr") for rule, must in (("ACK-02", "R"), ("ACK-03", "cQ")) for what, text in (
     ("a message", ">so 1; <ack 1 m=2; {|>so 2;} ?>so 3; !<ack 3 m=4; >so 4; <ack 4 m=5"), ("the Middle of one", ">sf 1; {|>sm 2;} ?>sl 3; !<ack 3 m=2; >so 4; <ack 4 m=3"),
     ("by a later ACK", ">so 1; {|>so 2;} ?>so 3 f=-; >so 4; !<ack 4 m=5; >so 5; <ack 5 m=6"))]
 CASES += [case("a READ within the depth is refused as an invalid request, although %s" % what, "RDA-07",
