@@ -68,9 +68,7 @@ static const struct field linktype_fields[] = {
 static void linktype_info(struct buf *b, const struct pkt *p, const struct layer *l)
 {
     (void)l;
-    buf_printf(b, "link type %u", p->frame->linktype);
-    if (vname_find(linktypes, ARRAY_LEN(linktypes), p->frame->linktype))
-        buf_printf(b, " (%s)", vname_find(linktypes, ARRAY_LEN(linktypes), p->frame->linktype));
+    link_type_put(b, p->frame->linktype);
 }
 const struct hdr linktype_hdr = {
     .abbrev = "rdma.link",
@@ -84,38 +82,52 @@ const struct hdr linktype_hdr = {
 
 #define LINK_PACKET_LEN 6 /* bytes of a flow control packet; any other InfiniBand packet is longer */
 
+static void infiniband_decode(struct pkt *p, const struct decode_opts *o)
+{
+    if (p->end == LINK_PACKET_LEN)
+        iblink_decode(p, 0, o);
+    else
+        ib_decode(p, 0, o);
+}
+
+static void raw_decode(struct pkt *p, const struct decode_opts *o)
+{
+    ip_decode(p, 0, o);
+}
+
+static const struct {
+    uint16_t linktype;
+    void (*decode)(struct pkt *p, const struct decode_opts *o);
+} links[] = {
+    {LINK_SLL, sll_decode},     {LINK_SLL2, sll2_decode}, {LINK_RAW, raw_decode},
+    {LINK_IPV4, raw_decode},    {LINK_IPV6, raw_decode},  {LINK_INFINIBAND, infiniband_decode},
+    {LINK_ERF, erf_decode},     {LINK_NULL, null_decode}, {LINK_LOOP, null_decode},
+    {LINK_IPOIB, ipoib_decode},
+};
+
 void link_decode(struct pkt *p, const struct decode_opts *o)
 {
-    switch (p->frame->linktype) {
-    case LINK_RAW:
-    case LINK_IPV4:
-    case LINK_IPV6:
-        ip_decode(p, 0, o);
-        break;
-    case LINK_NULL:
-    case LINK_LOOP:
-        null_decode(p, o);
-        break;
-    case LINK_SLL:
-        sll_decode(p, o);
-        break;
-    case LINK_SLL2:
-        sll2_decode(p, o);
-        break;
-    case LINK_ERF:
-        erf_decode(p, o);
-        break;
-    case LINK_INFINIBAND:
-        if (p->end == LINK_PACKET_LEN)
-            iblink_decode(p, 0, o);
-        else
-            ib_decode(p, 0, o);
-        break;
-    case LINK_IPOIB:
-        ipoib_decode(p, o);
-        break;
-    default:
-        pkt_layer(p, &linktype_hdr, 0, p->caplen);
-        break;
-    }
+    for (unsigned i = 0; i < ARRAY_LEN(links); i++)
+        if (links[i].linktype == p->frame->linktype) {
+            links[i].decode(p, o);
+            return;
+        }
+    pkt_layer(p, &linktype_hdr, 0, p->caplen);
+}
+
+bool link_is_decoded(uint16_t linktype)
+{
+    for (unsigned i = 0; i < ARRAY_LEN(links); i++)
+        if (links[i].linktype == linktype)
+            return true;
+    return linktype == LINK_ETHERNET;
+}
+
+void link_type_put(struct buf *b, uint16_t linktype)
+{
+    const char *name = vname_find(linktypes, ARRAY_LEN(linktypes), linktype);
+
+    buf_printf(b, "link type %u", linktype);
+    if (name)
+        buf_printf(b, " (%s)", name);
 }

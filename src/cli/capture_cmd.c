@@ -9,6 +9,7 @@
 #include "src/cli/cli.h"
 #include "src/cli/found.h"
 #include "src/cli/input/arguments.h"
+#include "src/cli/input/links.h"
 #include "src/cli/runs/hosts_part.h"
 #include "src/conn/annotate.h"
 #include "src/cores/cores.h"
@@ -312,13 +313,15 @@ static int read_files(struct input *in)
     return status;
 }
 
-/* A line for each file that could not be read to its end. */
+/* A line for each file that could not be read to its end, or not decoded. */
 static int report_file_errors(const struct cap_merge *m, int status)
 {
     for (size_t i = 0; i < cap_merge_count(m); i++) {
         const struct cap_error *e = cap_error(cap_merge_file(m, i));
         if (e->err)
             status = cli_cap_error(e);
+        if (!links_decoded(cap_merge_file(m, i)))
+            status = EXIT_BAD;
     }
     return status;
 }
