@@ -223,9 +223,12 @@ static bool is_reported_elsewhere(const struct judge *j, const struct judged *a,
 }
 
 /* True if request `a->p` or an earlier one may have been duplicated by the network: without an IP identification a
- * duplicate and a retransmission look the same. */
-static bool may_be_copy(const struct judged *a)
+ * duplicate and a retransmission look the same. Not at the requester, whose packets have not been in the network yet,
+ * if nothing was captured twice there. */
+static bool may_be_copy(const struct judge *j, const struct judged *a)
 {
+    if (judge_have_tap(j, a->flow) & N_TAP_REQ && !a->h->copies)
+        return false;
     return a->h->identical || (a->h->copies && !frame_ip_id(a->p));
 }
 
@@ -281,7 +284,7 @@ static void needs_of_request(const struct judge *j, const struct judged *a, cons
 {
     unsigned traits = rule_table[v->rule].traits;
     bool timer = judge_has_timeout(j, a->flow);
-    bool unsure = may_be_copy(a) || a->h->disorder || a->as != SEEN_AGAIN;
+    bool unsure = may_be_copy(j, a) || a->h->disorder || a->as != SEEN_AGAIN;
 
     *has = *lacks = 0;
     if (traits & T_AGAIN) {
@@ -293,6 +296,12 @@ static void needs_of_request(const struct judge *j, const struct judged *a, cons
     }
     if (may_have_crossed(j, a, (enum rule)v->rule))
         *lacks |= N_TAP_REQ;
+}
+
+/* True if the requester resumes before the PSN of a NAK, which it may not have received. */
+static bool is_before_nak(const struct verdict *v)
+{
+    return v->rule == RULE_RTX_01 && psn_diff((uint32_t)v->seen, (uint32_t)v->expected) < 0;
 }
 
 void judge_request_verdicts(struct judge *j, const struct judged *a)
@@ -313,6 +322,7 @@ void judge_request_verdicts(struct judge *j, const struct judged *a)
         if (!is_explained(&v[i]) || is_not_for_profile(j, (enum rule)v[i].rule) || is_reported_elsewhere(j, a, &v[i]))
             continue;
         needs_of_request(j, a, &v[i], &has, &lacks);
+        v[i].needs |= is_before_nak(&v[i]) && !judge_has_timeout(j, a->flow) ? N_CM : 0; /* or is it a timeout? */
         v[i].needs |= a->h->pmtu_from_response ? N_RSP : 0; /* that response must be of this connection */
         v[i].needs |= v[i].rule == RULE_RTX_03 && may_be_paced(j, a) ? N_PACE : 0;
         report(j, a, &v[i], has, lacks);

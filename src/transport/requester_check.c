@@ -167,6 +167,13 @@ static bool ignores_sequence_nak(const struct tx_view *t)
            (t->m->kind == MSG_SEND || t->m->kind == MSG_WRITE) && psn_diff(t->p->bth.psn, t->u->resume_psn_lo) < 0;
 }
 
+/* True if the packet is retransmitted, but not the one before it without an answer: nothing permits that, whatever the
+ * time. A validator need not know the ACK timeout. */
+static bool skips_unanswered(const struct tx_view *t)
+{
+    return t->watched && ack_timeout(t->r->p.timeout) == NS_NEVER && psn_diff(t->p->bth.psn, t->r->una_hi) > 0;
+}
+
 /* When the ACK timer of the requester was last restarted, at the latest. */
 static ns_t restarted(const struct tx_view *t)
 {
@@ -193,6 +200,8 @@ static bool breaks_silence(const struct tx_view *t, struct verdict *v)
     if (wait == NS_NEVER || most < wait - t->u->slack) {
         if (ignores_sequence_nak(t))
             return fail(v, RULE_RTX_01, "PSN", t->u->resume_psn, t->p->bth.psn);
+        if (skips_unanswered(t))
+            return fail(v, RULE_RTX_01, "PSN", r->una_hi, t->p->bth.psn);
         return fail(v, RULE_RTX_02, "ns", wait == NS_NEVER ? 0 : (uint64_t)wait, (uint64_t)most);
     }
     if (psn_diff(t->p->bth.psn, r->una_lo) < 0 || psn_diff(t->p->bth.psn, r->una_hi) > 0)

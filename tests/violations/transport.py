@@ -207,3 +207,12 @@ CASES += [case("a SEND is sent behind the Last packet of the message that probes
 CASES += [case("SENDs without a credit are sent at once, until all of them are permitted", "ACK-08",
                FLOW + ">so 2 f=-; !>so 3 f=- at=1; {|<ack 1 m=2 s=8 at=2;} " + "".join(">so %d f=- at=1; " % n for n in range(4, 30)) + ">so 30 at=1; <ack 30 m=31 s=8 at=1",
                "Q", "ncqrR")]
+# Where a requester resumes: packets without an IP identification, as many adapters send them. Of host b, whose timeout the REQ tells, --tap responder is the requester's end.
+BACK = ON + "<so 0; >ack 0 m=1; <so 1; <so 2; <so 3; "
+CASES += [case("a requester resumes %s the PSN of a sequence NAK, %d" % (what, n), "RTX-01", BACK + text, "R", "ncqQr") for what, n, text in (
+    ("before", 1, ">nak0 2 m=2; {!<so 1 at=6000; ?<so 2|<so 2 at=6000}; <so 3; >ack 3 m=4"), ("before", 2, "<so 4; >nak0 3 m=3; {!<so 1 at=6000; ?<so 2; ?<so 3|<so 3 at=6000}; <so 4; >ack 4 m=5"),
+    ("behind", 1, ">nak0 1 m=1; {!|<so 1 at=6000; }<so 2 at=6000; ?<so 3; {?<so 1 at=70000; ?<so 2; ?<so 3;|} >ack 3 m=4"),
+    ("behind", 2, ">nak0 1 m=1; {|<so 1 at=6000; <so 2;} {!|}<so 3 at=6000; {?<so 1 at=70000; ?<so 2; ?<so 3;|} >ack 3 m=4"))]
+CASES += [case("a requester resumes behind the oldest PSN after %s" % what, "RTX-01", ON + ">so 1; >so 2; >so 3; " + text, "Q", "ncqrR") for what, text in (
+    ("a timeout", "{|>so 1 at=80000;} {!>so 2 at=80000|>so 2}; ?>so 3; {?>so 1 at=80000; ?>so 2; ?>so 3;|} <ack 3 m=4"),
+    ("an RNR NAK", "<rnr14 1 m=1; {|>so 1 at=2000;} {!>so 2 at=2000|>so 2}; ?>so 3; {?>so 1 at=80000; ?>so 2; ?>so 3;|} <ack 3 m=4"))]
