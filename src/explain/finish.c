@@ -322,6 +322,7 @@ void explain_end(struct explainer *x)
     explain_datagrams_end(x);
     explain_early_icrcs(x);
     explain_unmatched_naks(x);
+    explain_baseless(x);
     drop_moot(x);
     explain_once(x);
     explain_bill(x);

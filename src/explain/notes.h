@@ -91,6 +91,7 @@ struct noted_requests {
 /* A time in which no response came to the requests of a flow. */
 struct response_gap {
     ns_t last;      /* time of the response before; 0: it was the first */
+    ns_t cnp;       /* time of the latest CNP before its end; 0: none */
     ns_t from;      /* since when a response was due, `last` or later; 0: none was */
     ns_t to;        /* time of the response that ended it; 0: the place is free */
     uint32_t frame; /* its frame */

@@ -22,8 +22,11 @@ void explain_gap(const struct event *e, struct flow_notes *t)
     struct response_gap *gaps = t->responses.gaps, *least = &gaps[0];
     bool due = t->requests.wanted.frame && !(e->h->have_una && psn_diff(e->h->una, t->requests.wanted.psn) > 0);
     ns_t last = t->responses.last_ts, from = last > t->requests.wanted.ts ? last : t->requests.wanted.ts;
-    struct response_gap g = {last, due && e->p->frame->ts - from >= RESPONSE_GAP_LEAST ? from : 0, e->p->frame->ts,
-                             frame_u32(e->p)};
+    struct response_gap g = {.last = last,
+                             .cnp = t->marks.latest_cnp,
+                             .from = due && e->p->frame->ts - from >= RESPONSE_GAP_LEAST ? from : 0,
+                             .to = e->p->frame->ts,
+                             .frame = frame_u32(e->p)};
 
     for (unsigned i = 1; i < RESPONSE_GAPS; i++)
         if (worth(&gaps[i]) < worth(least))
@@ -37,7 +40,7 @@ void explain_gap(const struct event *e, struct flow_notes *t)
 /* A time without a response to a flow of requests, though one was due. */
 struct wait {
     uint32_t flow;
-    ns_t last, from, to; /* as in response_gap; to INT64_MAX: none came any more */
+    ns_t last, cnp, from, to; /* as in response_gap; to INT64_MAX: none came any more */
     uint32_t frame;
     bool in_outage; /* part of an outage */
 };
@@ -100,7 +103,8 @@ static int by_length(const void *a, const void *b)
 
 static void add_wait(struct search *w, uint32_t flow, const struct response_gap *g)
 {
-    w->waits[w->n++] = (struct wait){.flow = flow, .last = g->last, .from = g->from, .to = g->to, .frame = g->frame};
+    w->waits[w->n++] =
+        (struct wait){.flow = flow, .last = g->last, .cnp = g->cnp, .from = g->from, .to = g->to, .frame = g->frame};
 }
 
 /* The gap up to the end of the capture; `from` 0: no response was due. */
@@ -111,7 +115,8 @@ static struct response_gap last_gap(struct explainer *x, uint32_t flow)
     bool due = h && t->requests.wanted.frame && !(h->have_una && psn_diff(h->una, t->requests.wanted.psn) > 0);
     ns_t last = t->responses.last_ts, wanted = t->requests.wanted.ts;
 
-    return (struct response_gap){last, due ? (last > wanted ? last : wanted) : 0, INT64_MAX, 0};
+    return (struct response_gap){
+        .last = last, .cnp = t->marks.latest_cnp, .from = due ? (last > wanted ? last : wanted) : 0, .to = INT64_MAX};
 }
 
 static void collect(struct search *w)
@@ -145,12 +150,13 @@ static bool is_of_outage(const struct outage *o, const struct wait *v)
     return shared >= RESPONSE_GAP_LEAST && shared >= (a < b ? a : b) / 2;
 }
 
-/* Collect the waits in the scope that most likely belong to the same outage as `seed`.
+/* Collect the waits in the scope that most likely belong to the same outage as `seed`. A CNP is no response, but comes
+ * from the host, for a packet that it got.
  *
  *   connection 1   response |------------------| response
  *   connection 2     response |--------------| response
  *   connection 3       response |---------------------| response
- *   outage                      |------------|             from the last response before to the first one after
+ *   outage                      |------------|             from the last response or CNP before to the first one after
  */
 static void gather(struct search *w, struct outage *o, const struct wait *seed)
 {
@@ -167,6 +173,7 @@ static void gather(struct search *w, struct outage *o, const struct wait *seed)
         o->all_from = v->from > o->all_from ? v->from : o->all_from;
         o->responded += v->last != 0;
         last = v->last > last ? v->last : last;
+        last = v->cnp > last ? v->cnp : last;
         first = v->from < first ? v->from : first;
         if (v->to < o->all_to || (v->to == o->all_to && !o->frame)) {
             o->all_to = v->to;
@@ -177,11 +184,13 @@ static void gather(struct search *w, struct outage *o, const struct wait *seed)
     o->to = o->all_to;
 }
 
-/* True if a response came to a flow meanwhile. */
+/* True if a response or a CNP came to a flow meanwhile. */
 static bool was_answered(struct explainer *x, uint32_t flow, const struct outage *o)
 {
     const struct flow_notes *t = x->notes[flow];
 
+    if (t && t->marks.latest_cnp > o->from && t->marks.latest_cnp < o->to)
+        return true;
     if (!t || !t->responses.last_ts || t->responses.last_ts <= o->from)
         return false;
     for (unsigned k = 0; k < RESPONSE_GAPS; k++)

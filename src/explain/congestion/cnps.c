@@ -160,6 +160,30 @@ void end_congestion(struct explainer *x, uint32_t flow, const struct flow_notes 
             SAY(CNP_NO_WIDER, .n = (uint32_t)m->cnps, .other = m->cnp_frame, .m = m->near_close, .k = m->near));
 }
 
+/* Whether packets to `dst` were lost after `tap`. */
+static bool are_lost_after(const struct explainer *x, uint32_t tap, const struct conn_addr *dst)
+{
+    for (uint32_t i = 0; i < x->n; i++) {
+        const struct incident *s = &x->incidents[i];
+        const struct flow *f = s->flow == FLOW_NONE ? NULL : conn_flow_at(observer_conns(x->observer), s->flow);
+        if (f && s->place == PLACE_AFTER && incident_is_lost_request(s) && f->tap == tap && conn_addr_eq(&f->dst, dst))
+            return true;
+    }
+    return false;
+}
+
+/* CNPs without a mark say nothing of their sender if packets to it are lost after the tap: what loses them there may
+ * mark them there, too. */
+void explain_baseless(struct explainer *x)
+{
+    for (uint32_t i = 0; i < x->n; i++) {
+        struct incident *st = &x->incidents[i];
+        const struct flow *f = st->flow == FLOW_NONE ? NULL : conn_flow_at(observer_conns(x->observer), st->flow);
+        if (f && st->cause == CAUSE_CNP_WITHOUT_CE)
+            st->moot = are_lost_after(x, f->tap, &f->dst);
+    }
+}
+
 /* A requester that does not slow down after CNPs: what little time its account calls throttled is no slowdown. If it
  * loses packets, they follow from it. */
 void explain_unheeded(struct explainer *x, uint32_t number)

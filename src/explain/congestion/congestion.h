@@ -25,12 +25,14 @@ void explain_mark(struct explainer *x, const struct pkt *p);
 void explain_incasts(struct explainer *x);
 /* CNPs (cnps.c): one; the end of the capture for each flow of requests, `t` its notes, `o` those of the other
  * direction, in which CNPs come, NULL: no packet of it was captured; an incident about CNPs that nobody heeds: what
- * follows from it. Before that (receivers.c): which taps are at the link of a receiver. After it (lost_cnps.c): CNPs
- * that came to one of two taps only, or in a class that is paused. */
+ * follows from it; incidents about CNPs without a mark: whether the tap can tell. Before that (receivers.c): which taps
+ * are at the link of a receiver. After it (lost_cnps.c): CNPs that came to one of two taps only, or in a class that is
+ * paused. */
 void explain_cnp(struct explainer *x, const struct pkt *p, uint32_t flow);
 void explain_receiver_taps(struct explainer *x);
 void end_congestion(struct explainer *x, uint32_t flow, const struct flow_notes *t, const struct flow_notes *o);
 void explain_unheeded(struct explainer *x, uint32_t number);
+void explain_baseless(struct explainer *x);
 void explain_lost_cnps(struct explainer *x);
 /* Append what an incident says of congestion, if it does: "congestion":{...}, with the values of its sentences
  * (members.c). `files`: names of the captures. */
