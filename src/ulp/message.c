@@ -522,10 +522,10 @@ void messages_release(struct ulp_flow *f)
     uint32_t i;
 
     while ((i = first_waiting(f)) < f->n_strays && !is_behind_gap(f, f->stray[i]->p.bth.psn)) {
-        const struct stray *s = f->stray[i];
+        struct stray *s = stray_take(f, i); /* first: what it completes may take others */
         if (!send_at(f, s->p.bth.psn))
             only_packet(f, &s->p, (enum seen_as)s->as, NULL);
-        stray_forget(f, i);
+        stray_free(f->conn, s);
     }
 }
 

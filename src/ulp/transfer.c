@@ -259,16 +259,18 @@ static uint32_t stray_size(const struct pkt *p)
     return (uint32_t)sizeof(struct stray) + p->payload_cap;
 }
 
-static void stray_free(struct ulp_flow *f, struct stray *s)
+void stray_free(struct ulp_conn *c, struct stray *s)
 {
-    memory_give(f->conn, stray_size(&s->p));
+    memory_give(c, stray_size(&s->p));
     free(s);
 }
 
-void stray_forget(struct ulp_flow *f, uint32_t i)
+struct stray *stray_take(struct ulp_flow *f, uint32_t i)
 {
-    stray_free(f, f->stray[i]);
+    struct stray *s = f->stray[i];
+
     memmove(f->stray + i, f->stray + i + 1, (--f->n_strays - i) * sizeof f->stray[0]);
+    return s;
 }
 
 void stray_keep(struct ulp_flow *f, const struct pkt *p, enum seen_as as)
@@ -276,7 +278,7 @@ void stray_keep(struct ulp_flow *f, const struct pkt *p, enum seen_as as)
     struct stray *s;
 
     if (f->n_strays == STRAYS)
-        stray_forget(f, 0);
+        stray_free(f->conn, stray_take(f, 0));
     if (!memory_take(f->conn, stray_size(p)))
         return;
     s = malloc(stray_size(p));
@@ -310,22 +312,21 @@ static bool is_of(const struct stray *s, const struct transfer *t)
 /* The first packet of WRITE `t`, or the request of READ `t`, came: packets of it that came before belong to it. */
 static void take_strays(struct ulp_flow *f, struct transfer *t)
 {
-    uint32_t n = f->n_strays, left = 0;
+    struct stray *s;
 
-    for (uint32_t i = 0; i < n; i++) {
-        struct stray *s = f->stray[i];
-        if (!is_of(s, t)) {
-            f->stray[left++] = s;
+    for (uint32_t i = 0; i < f->n_strays;) { /* what a packet completes may take others, or add some */
+        if (!is_of(f->stray[i], t)) {
+            i++;
             continue;
         }
+        s = stray_take(f, i);
         f->conn->ulp->sums.untied -= s->p.payload_len;
         if (t->kind == TRANSFER_WRITE)
             take_write(f, t, &s->p, (enum seen_as)s->as, NULL);
         else
             data_packet(f, t, &s->p, NULL);
-        stray_free(f, s);
+        stray_free(f->conn, s);
     }
-    f->n_strays = left;
 }
 
 static enum ulp_side other_side(const struct ulp_flow *f)
@@ -345,22 +346,21 @@ static bool waits_for_command(const struct ulp_flow *f, const struct transfer *t
 
 void transfers_claim(struct ulp_flow *f)
 {
-    uint32_t n = f->n_strays, left = 0;
     uint64_t lacks = lacking(f->conn, other_side(f));
 
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < f->n_strays;) {
         struct stray *s = f->stray[i];
         struct transfer *t = transfer_find(f, s->p.bth.psn);
         const struct segment *m = t && t->kind != TRANSFER_SEND && is_of(s, t) ? memory_of(f, t) : NULL;
         if (!m || s->lacking != lacks || !early_is_near(s->frame.ts, m->command->c.sent)) {
-            f->stray[left++] = s;
+            i++;
             continue;
         }
+        stray_take(f, i);
         f->conn->ulp->sums.untied -= s->p.payload_len;
         data_packet(f, t, &s->p, NULL);
-        stray_free(f, s);
+        stray_free(f->conn, s);
     }
-    f->n_strays = left;
 }
 
 /* --- WRITEs whose first packet is missing ----------------------------------------------------- */
@@ -525,7 +525,7 @@ void transfers_answered(struct ulp_flow *f, const struct command *d)
 void transfers_end(struct ulp_flow *f)
 {
     while (f->n_strays)
-        stray_free(f, f->stray[--f->n_strays]);
+        stray_free(f->conn, f->stray[--f->n_strays]);
 }
 
 struct command *write_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)

@@ -301,7 +301,8 @@ void early_end(struct ulp_conn *c);
 void transfers_end(struct ulp_flow *f);
 /* Keep a packet; if there are STRAYS, the oldest is forgotten. Forget number `i`. */
 void stray_keep(struct ulp_flow *f, const struct pkt *p, enum seen_as as);
-void stray_forget(struct ulp_flow *f, uint32_t i);
+struct stray *stray_take(struct ulp_flow *f, uint32_t i);
+void stray_free(struct ulp_conn *c, struct stray *s);
 /* A command of the other end has begun: packets of flow `f` that came before and moved its data are tied to it. */
 void transfers_claim(struct ulp_flow *f);
 /* The latest message of flow `f` is the response to the command: a WRITE right before it, whose first packet is

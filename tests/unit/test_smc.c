@@ -450,3 +450,20 @@ Test(smc, a_real_capture_cut_and_damaged_at_each_byte)
 {
     cut_and_damage("captures/smcr_v2_3.pcap", 60, 250, 100, 23);
 }
+
+/* The first packet of a WRITE and an ACK are missing: the CDC message behind it waits, and when it is delivered it
+ * tells what the WRITE was, whose packets waited, too. */
+Test(smc, a_message_that_waited_takes_packets_that_waited)
+{
+    static struct kept k, all;
+    struct run *r = run_new(NULL);
+
+    keep(&all, "captures/smcr_v2_3.pcap");
+    for (unsigned i = 0; i < all.n; i++)
+        if (i + 1 != 24 && i + 1 != 90) {
+            k.f[k.n] = all.f[i];
+            memcpy(k.bytes[k.n++], all.bytes[i], sizeof k.bytes[0]);
+        }
+    cr_expect_gt(play(&k, UINT32_MAX / 2, 0, r), 10);
+    run_free(r);
+}
