@@ -116,6 +116,11 @@ static bool map_file(struct cutting *c)
     return true;
 }
 
+void read_frames(const char *name, keep_frame *frame)
+{
+    count_frames(name, 0, NULL, 0, frame);
+}
+
 void cut_file(struct file_cuts *cuts, const char *name, const char *scratch, int fd, const struct share *s,
               keep_frame *keep)
 {

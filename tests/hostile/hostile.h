@@ -12,10 +12,12 @@ struct kept {
     struct kept *next;  /* of all files */
     /* The frames before and behind it in its file; NULL: there is none. */
     struct kept *before, *behind;
-    uint32_t conn; /* number of its connection in its file, 0: of none that was recognised */
-    uint32_t pair; /* a hash of its two addresses, 0: it has none */
-    bool setup;    /* a MAD: it may set up a connection between the two */
-    bool upper;    /* it belongs to a command of an upper protocol */
+    /* for sweeps */
+    bool upper;           /* it belongs to an upper protocol */
+    bool swept, alone;    /* it is of a connection, or sets one up; no other one is changed in its pass */
+    bool chosen;          /* it is changed in the next pass */
+    uint32_t sparse_from; /* from this byte on only some are changed */
+    uint32_t all, done;   /* changes */
     uint8_t bytes[];
 };
 
@@ -35,20 +37,31 @@ struct file_cuts {
     uint64_t failed; /* cut files that gave wrong frames */
 };
 typedef void keep_frame(const struct frame *f);
+void read_frames(const char *name, keep_frame *frame);
 /* `fd` is that of `scratch`, which is overwritten. */
 void cut_file(struct file_cuts *c, const char *name, const char *scratch, int fd, const struct share *s,
               keep_frame *keep);
 
-/* Note the connections of the frames of a file, from `first` on (states.c). */
-void find_connections(struct kept *first);
-/* It belongs to a connection, or sets one up. */
-bool has_state(const struct kept *k);
-/* The frame belongs to a command, too, if only those packets come before it that disturb_in_state() plays. */
-bool is_upper_in_state(const struct kept *k);
-/* The frame cut at byte `i` of its payload (its IP and UDP lengths say so), and with byte `i` changed (all bits, or
- * one), as it comes in its own connection: behind what set that up and the packets before it, and before those behind
- * it. These are printed; ICRCs and CRCs count as good, so that what is changed is read as a message. Returns how many
- * packets were decoded. */
-uint64_t disturb_in_state(struct kept *k, uint32_t i);
+/* Changes of the frames of a file, each within its own connection: the frame is cut at a byte of its payload (its IP
+ * and UDP lengths say so), all bits of a byte are changed, or one. Changed frames and some behind them are printed;
+ * ICRCs and CRCs count as good, so that what is changed is read as a message. */
+struct sweep {
+    struct kept *first;
+    uint64_t all, done;       /* changes */
+    uint64_t passes, packets; /* packets that were played for that */
+    uint64_t upper,
+        upper_now; /* packets of upper protocols that were not changed; those that are still known as such */
+    uint32_t rounds;
+};
+/* What is changed, for a debugger or ASan's report. */
+struct sweep_now {
+    uint64_t frame;
+    uint32_t byte, change;
+};
+extern struct sweep_now sweep_now;
+/* The file's frames from `first` on. */
+void sweep_begin(struct sweep *s, struct kept *first);
+/* Some changes; false: none are left. */
+bool sweep_pass(struct sweep *s);
 
 #endif
