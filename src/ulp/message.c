@@ -103,7 +103,7 @@ static bool is_behind_gap(const struct ulp_flow *f, uint32_t psn)
 {
     const struct req_dir *h = observer_req_dir(f->conn->ulp->observer, f->conn->flow[f->side]);
 
-    return h && !f->over && psn_diff(h->gbn, psn) <= 0;
+    return h && !f->over && psn_diff(h->gbn, psn) < 0;
 }
 
 /* The SEND with this PSN that waits; n_strays: none does. */

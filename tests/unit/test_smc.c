@@ -465,5 +465,10 @@ Test(smc, a_message_that_waited_takes_packets_that_waited)
             memcpy(k.bytes[k.n++], all.bytes[i], sizeof k.bytes[0]);
         }
     cr_expect_gt(play(&k, UINT32_MAX / 2, 0, r), 10);
+    run_end(r);
+    for (unsigned i = 0; i < r->n_over; i++)
+        if (r->over[i].ended == ULP_COMPLETED)
+            cr_expect_leq(r->over[i].moved[ULP_FROM_CLIENT], r->over[i].requested[ULP_FROM_CLIENT],
+                          "command %u: its message does not wait for an ACK of its own", i);
     run_free(r);
 }
