@@ -176,11 +176,6 @@ static void note_capture(struct judge *j, const struct pkt *p)
 {
     const struct frame *f = p->frame;
 
-    if (UNLIKELY(p->flags & PKT_CUT) && j->cut++ == 0) {
-        j->cut_frame = frame_u32(p);
-        j->cut_file = f->file;
-        j->cut_ts = f->has_ts ? f->ts : 0;
-    }
     j->drops += f->drops;
     if (UNLIKELY(f->drops))
         observer_incomplete(j->observer);
@@ -192,6 +187,16 @@ static void note_capture(struct judge *j, const struct pkt *p)
         j->backwards_file = f->file;
     }
     judge_treat_as_incomplete(j); /* the order of frames is unknown */
+}
+
+/* A packet that was cut: one of several processes counts it, that of its owner. */
+static inline void note_cut(struct judge *j, const struct pkt *p)
+{
+    if (LIKELY(!(p->flags & PKT_CUT)) || j->silent || j->cut++)
+        return;
+    j->cut_frame = frame_u32(p);
+    j->cut_file = p->frame->file;
+    j->cut_ts = p->frame->has_ts ? p->frame->ts : 0;
 }
 
 void judge_drops(struct judge *j, uint16_t file, uint64_t drops)
@@ -403,6 +408,7 @@ static void judge_by_all_rules(struct judge *j, const struct pkt *p)
         overhear(j, p, kind);
         return;
     }
+    note_cut(j, p);
     j->n_found_before = j->n_found;
     for (unsigned i = 0; i < ARRAY_LEN(checks); i++)
         if (checks[i].kinds & kind)
@@ -427,8 +433,10 @@ void judge_packet(struct judge *j, const struct pkt *p)
         return;
     }
     note_time(j, p, j->flows[flow].owner);
-    if (UNLIKELY(p->flags != 0))
+    if (UNLIKELY(p->flags != 0)) {
+        note_cut(j, p);
         judge_cut(j, p, flow);
+    }
     j->flows[flow].packets++;
     j->flow[flow].used = true;
     judge_transport(j, p, flow);
@@ -436,7 +444,7 @@ void judge_packet(struct judge *j, const struct pkt *p)
 
 /* --- The end ---------------------------------------------------------------------------------- */
 
-static void note_capture_end(struct judge *j)
+static void note_cut_end(struct judge *j)
 {
     j->file = j->cut_file;
     j->at_ts = j->cut_ts;
@@ -446,6 +454,10 @@ static void note_capture_end(struct judge *j)
                    "lies in the missing bytes was not judged.");
     j->at_ts = 0;
     j->file = 0;
+}
+
+static void note_capture_end(struct judge *j)
+{
     if (j->drops)
         judge_note_as(j, RULE_CAP_02, FLOW_NONE, 0, "the capture lost frames: {seen}",
                       say(j, "%s dropped", count_str(j->drops, "frame")),
@@ -551,6 +563,7 @@ void judge_end(struct judge *j)
     judge_qpn_sweeps(j);
     judge_chosen_end(j);
     judge_cm_end(j);
+    note_cut_end(j);
     note_capture_end(j);
     if (j->flows_lost || j->room->refused)
         lose_rules(j);
@@ -587,6 +600,8 @@ void judge_parts_end(struct judge *j)
     judge_parts_replay(j, PHASE_REST);
     judge_fairness(j, facts, n);
     judge_chosen_end(j);
+    judge_parts_replay(j, PHASE_CM);
+    note_cut_end(j);
     judge_parts_replay(j, PHASE_LAST);
     free(facts);
     judge_parts_sum(j);

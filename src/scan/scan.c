@@ -110,7 +110,7 @@ static void leave_out(struct scan *s, const struct pkt *p, uint64_t pair, struct
 /* Whether the packet concerns its two addresses only. CNPs concern all to whom their sender may send some. */
 static bool is_of_pair(const struct pkt *p)
 {
-    unsigned odd = PKT_MALFORMED | PKT_CUT | PKT_SHORT;
+    unsigned odd = PKT_MALFORMED | PKT_SHORT;
 
     if (!(p->have & H_BTH) || p->icrc == CRC_BAD || p->flags & odd || !p->op->name || p->bth.dqpn <= 1)
         return false;

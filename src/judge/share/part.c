@@ -110,6 +110,10 @@ void part_pack(struct pack *k, struct part *p)
     PACK(k, p->room);
     PACK(k, p->sights);
     PACK(k, p->cnps);
+    PACK(k, p->cut);
+    PACK(k, p->cut_frame);
+    PACK(k, p->cut_file);
+    PACK(k, p->cut_ts);
     PACK(k, p->arrives);
     PACK(k, p->stays);
     pack_flags(k, p->skewed);

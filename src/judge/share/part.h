@@ -54,6 +54,10 @@ struct part {
     struct conn_replayed replayed;
     uint32_t *then; /* by finding: the number of its connection when it was found; 0: it was not yet, or of none */
     uint64_t foreign, flows, room, sights, cnps;
+    uint64_t cut; /* packets that were cut, and the first of them */
+    uint32_t cut_frame;
+    uint16_t cut_file;
+    ns_t cut_ts;
     bool arrives, stays, skewed[JUDGE_TAPS], compares[JUDGE_TAPS];
 };
 

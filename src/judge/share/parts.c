@@ -226,6 +226,7 @@ static bool read_part(struct part *p, struct pack *k, size_t n_files)
         k->bad |= p->numbers[i].c.tap >> 16 >= n_files;
     for (uint32_t i = 0; !k->bad && i < p->n_choices; i++)
         k->bad |= p->choices[i].tap >> 16 >= n_files;
+    k->bad |= p->cut && p->cut_file >= n_files;
     return !k->bad && begin_replay(p);
 }
 
@@ -340,6 +341,22 @@ static bool gather(struct judge *j)
     return true;
 }
 
+/* Packets that were cut, and the first of them. */
+static void sum_cut(struct judge *j)
+{
+    for (uint32_t i = 0; i < j->share->n_parts; i++) {
+        const struct part *p = &j->share->part[i];
+        const struct order at = {0, p->cut_ts, p->cut_file, p->cut_frame};
+        const struct order first = {0, j->cut_ts, j->cut_file, j->cut_frame};
+        if (p->cut && (!j->cut || order_compare(&at, &first) < 0)) {
+            j->cut_frame = p->cut_frame;
+            j->cut_file = p->cut_file;
+            j->cut_ts = p->cut_ts;
+        }
+        j->cut += p->cut;
+    }
+}
+
 const char *judge_absorb(struct judge *j, struct pack *parts, uint32_t n, uint64_t packets, size_t n_files)
 {
     struct share *s = calloc(1, sizeof *s);
@@ -366,5 +383,6 @@ const char *judge_absorb(struct judge *j, struct pack *parts, uint32_t n, uint64
         return "a connection has several numbers at several taps";
     j->packets = packets;
     j->foreign = s->part[0].foreign;
+    sum_cut(j);
     return gather(j) ? NULL : "out of memory";
 }

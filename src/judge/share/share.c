@@ -228,6 +228,10 @@ const char *judge_save(struct judge *j, struct pack *k)
                      .room = j->room->most,
                      .sights = n.sights,
                      .cnps = j->n_unknown_cnp,
+                     .cut = j->cut,
+                     .cut_frame = j->cut_frame,
+                     .cut_file = j->cut_file,
+                     .cut_ts = j->cut_ts,
                      .arrives = s->arrives,
                      .stays = s->stays};
     const char *why = why_not_alone(j);
