@@ -65,12 +65,28 @@ static ns_t last_of(struct explainer *x, const struct conn_addr *host, uint32_t 
     return last;
 }
 
+/* A request to the host of incident `st` after its last packet, at `last`: that of the incident, or the first one that
+ * asks for a response. */
+static uint32_t asked_in_vain(struct explainer *x, const struct incident *st, ns_t last)
+{
+    uint32_t frame = st->start > last ? st->frames[0] : 0;
+
+    for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
+        const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
+        const struct flow_notes *t = x->notes[i];
+        bool to = t && f->tap == st->tap && conn_addr_eq(&f->dst, &st->dst) && t->requests.wanted.frame;
+        if (to && t->requests.wanted.ts > last && (!frame || t->requests.wanted.frame < frame))
+            frame = t->requests.wanted.frame;
+    }
+    return frame ? frame : st->frames[0];
+}
+
 /* Requests to one host without a response. */
 struct silence {
     uint32_t first;        /* the earliest incident */
     uint32_t conns, hosts; /* connections; hosts that sent the requests */
     uint32_t failed;       /* connections that failed of it */
-    ns_t since;            /* when the first of the requests was sent */
+    ns_t since;            /* when the first of the requests behind the last packet of the host was sent */
     ns_t until;            /* when each of them had been retransmitted at least once */
 };
 
@@ -113,10 +129,22 @@ static bool is_first(const struct explainer *x, uint32_t i,
     return true;
 }
 
-static struct silence silence_of(const struct explainer *x, uint32_t first)
+/* True if incident `a` tells sooner than `b` when a host, whose last packet came at `last`, went silent: of requests
+ * sent after it, the first; of those before, whose responses may have been lost, the last. */
+static bool tells_sooner(const struct incident *a, const struct incident *b, ns_t last)
+{
+    if (b->cause == CAUSE_SILENT_PEER)
+        return true; /* its start is the last response */
+    if (a->start <= last || b->start <= last)
+        return a->start > b->start;
+    return a->start < b->start;
+}
+
+/* The silence of which incident `first` is one; `last`: when the last packet of the host came. */
+static struct silence silence_of(const struct explainer *x, uint32_t first, ns_t last)
 {
     const struct incident *st = &x->incidents[first];
-    struct silence s = {.first = first, .since = st->start};
+    struct silence s = {.first = first};
 
     for (uint32_t i = first; i < x->n; i++) {
         const struct incident *o = &x->incidents[i];
@@ -127,13 +155,12 @@ static struct silence silence_of(const struct explainer *x, uint32_t first)
         s.failed += has_failed(o) && is_first(x, i, same_failure);
         if (o->cause == CAUSE_SILENT_PEER)
             continue; /* its start is the last response */
-        if (o->start < s.since || x->incidents[s.first].cause == CAUSE_SILENT_PEER) {
-            s.since = o->start;
+        if (tells_sooner(o, &x->incidents[s.first], last))
             s.first = i;
-        }
         if (o->start + o->silence > s.until)
             s.until = o->start + o->silence;
     }
+    s.since = x->incidents[s.first].start > last ? x->incidents[s.first].start : last;
     return s;
 }
 
@@ -198,11 +225,11 @@ static bool is_host_silent(const struct silence *s, const struct conn_addr *othe
 
 static void end_host(struct explainer *x, uint32_t i)
 {
-    struct silence s = silence_of(x, i);
+    ns_t last = last_of(x, &x->incidents[i].dst, x->incidents[i].tap);
+    struct silence s = silence_of(x, i, last);
     struct incident st = x->incidents[s.first], *by;
-    ns_t last = last_of(x, &st.dst, st.tap);
     const struct conn_addr *other = who_goes_on(x, &st.dst, st.tap, s.until);
-    uint32_t number, lost = st.frames[0], spent = spent_conns(x, &st);
+    uint32_t number, lost = asked_in_vain(x, &st, last), spent = spent_conns(x, &st);
 
     if (!last || last >= s.until || !is_host_silent(&s, other))
         return;
@@ -212,8 +239,8 @@ static void end_host(struct explainer *x, uint32_t i)
         return;
     by->dst = st.dst;
     incident_frame(by, ROLE_LOST, lost);
-    incident_is(by, other ? SAY(WENT_SILENT, .time2 = s.since, .lost = lost, .n = s.conns, .m = s.hosts, .end = *other)
-                          : SAY(WENT_SILENT_ALONE, .time2 = s.since, .lost = lost, .n = s.conns, .m = s.hosts));
+    incident_is(by, other ? SAY(WENT_SILENT, .time2 = last, .lost = lost, .n = s.conns, .m = s.hosts, .end = *other)
+                          : SAY(WENT_SILENT_ALONE, .time2 = last, .lost = lost, .n = s.conns, .m = s.hosts));
     if (spent)
         incident_add(by, SAY(SPENT_ON, .n = spent));
     for (uint32_t k = 0; k < number; k++)
