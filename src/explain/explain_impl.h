@@ -462,6 +462,8 @@ enum cause explain_refusal(unsigned code);
 void explain_forged(struct explainer *x, const struct event *e);
 void explain_refused(struct explainer *x, const struct event *e, const struct flow_notes *t);
 void explain_rnr(struct explainer *x, const struct event *e, struct flow_notes *t);
+/* The retry after an RNR NAK came far later than the RNR timer. */
+void explain_late_try(struct explainer *x, const struct event *e, const struct flow_notes *t);
 /* A sequence NAK. If its requester went back to that PSN just before, too soon for an ACK timeout, this is the NAK that
  * it obeyed: time stamps of the two directions are not exact. */
 void explain_nak_obeyed(struct explainer *x, const struct event *e, struct flow_notes *t);

@@ -3,10 +3,14 @@
 #include "dissect/pkt.h"
 #include "src/conn/copies.h"
 #include "src/conn/packet.h"
+#include "src/conn/retries.h"
 #include "src/explain/explain_impl.h"
 
 #define STAMPED_WITHIN (100 * NS_PER_US) /* time stamps of the two directions differ by no more */
-#define LATEST_LOSSES  1024              /* incidents, of all flows, among which the loss of a packet is looked for */
+/* a wait after an RNR NAK is a long one: so many times the RNR timer, and longer than it by so much */
+#define RNR_LONG_TIMES 2
+#define RNR_LONG_LEAST (200 * NS_PER_US)
+#define LATEST_LOSSES  1024 /* incidents, of all flows, among which the loss of a packet is looked for */
 
 uint32_t came_instead(const struct req_dir *h, uint32_t psn)
 {
@@ -430,4 +434,69 @@ void explain_rnr(struct explainer *x, const struct event *e, struct flow_notes *
     }
     st->has_nak = !st->has_nak && st->n_frames <= 1; /* of several it tells more than one NAK does */
     incident_frame(st, ROLE_NAK, frame_u32(e->p));
+}
+
+/* The retry after an RNR NAK came only when the ACK timeout, `timer`, had expired: the RNR NAK was lost; or, if both
+ * timers have run, a retry that never passed the tap. */
+static void report_lost_rnr_nak(struct explainer *x, const struct event *e, ns_t waited, ns_t timer)
+{
+    ns_t over = waited - timer;
+    bool both = over >= timer_earliest(rnr_time(aeth_value(e->h->rnr.syndrome)));
+    struct incident *st = incident_new(x, both ? CAUSE_LOST_LAST_PACKET : CAUSE_LOST_ACK, e->flow, e->p);
+    uint32_t nak = e->h->rnr.frame, again = frame_u32(e->p);
+
+    if (!st)
+        return;
+    incident_frame(st, both ? ROLE_NAK : ROLE_LOST, nak);
+    incident_frame(st, ROLE_RETRANSMISSION, again);
+    st->start = e->h->rnr.ts;
+    st->back = again;
+    st->silence = st->lost = waited;
+    st->place = both ? PLACE_UNKNOWN : PLACE_AFTER;
+    st->end = e->h->next;
+    incident_concerns(st, e->p->bth.psn, 0, true);
+    st->has_nak = true;
+    st->nak_psn = e->h->rnr.psn;
+    incident_is(st, both ? SAY(RETRY_OR_NAK, .nak = nak, .psn = e->h->rnr.psn, .again = again, .time = waited)
+                         : SAY(LOST_RNR_NAK, .lost = nak, .psn = e->h->rnr.psn, .again = again, .time = waited));
+}
+
+/* The requester waited longer than the RNR timer demands: how much, in all. */
+static void note_long_wait(struct incident *st, ns_t waited, ns_t demanded)
+{
+    struct fact *f = st->facts, *end = f + st->n_facts;
+
+    if (waited < RNR_LONG_TIMES * demanded || waited - demanded < RNR_LONG_LEAST)
+        return;
+    while (f < end && f->sentence != SENTENCE_RNR_LONG)
+        f++;
+    if (f == end)
+        incident_add(st, SAY(RNR_LONG));
+    if (f == st->facts + st->n_facts) /* no room */
+        return;
+    f->n++;
+    f->time = ns_sum(f->time, waited);
+    f->time2 = ns_sum(f->time2, demanded);
+    f->time3 = f->time - f->time2;
+}
+
+void explain_late_try(struct explainer *x, const struct event *e, const struct flow_notes *t)
+{
+    ns_t now = e->p->frame->ts, waited = now - e->h->rnr.ts, timer;
+    struct incident *st = incident_at(x, t->hypotheses.rnr);
+
+    if (!st)
+        return;
+    if (!retries_outlast_rnr(e->h, now)) {
+        note_long_wait(st, waited, rnr_time(aeth_value(e->h->rnr.syndrome)));
+        return;
+    }
+    timer = retries_timer_of_rnr(e->h, e->h->timeout, now);
+    if (timer) {
+        report_lost_rnr_nak(x, e, waited, timer);
+        return;
+    }
+    incident_add(st, SAY(RNR_LATE, .again = frame_u32(e->p), .time = waited, .nak = e->h->rnr.frame));
+    incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
+    st->certainty = PROBABLE;
 }

@@ -101,8 +101,10 @@ static void put_rnr(struct buf *b, const struct conn_params *c, const struct req
                    c->rnr_retry);
 }
 
-static void put_class(struct buf *b, const struct flow_notes *t)
+static void put_class(struct buf *b, const struct flow_notes *t, size_t start)
 {
+    if (t->headers.have_dscp || t->headers.have_sl)
+        sep(b, start);
     if (t->headers.have_dscp)
         buf_printf(b, "DSCP %u", t->headers.dscp);
     else if (t->headers.have_sl)
@@ -128,10 +130,8 @@ void explain_setting(struct explainer *x, const struct incident *st, struct buf 
         buf_printf(b, "responder resources %u, by CM", f->params.depth);
     if (by & BY_PMTU && f->pmtu)
         buf_printf(b, "path MTU %u", f->pmtu);
-    if (by & BY_CLASS && x->notes[st->flow]) {
-        sep(b, start);
-        put_class(b, x->notes[st->flow]);
-    }
+    if (by & BY_CLASS && x->notes[st->flow])
+        put_class(b, x->notes[st->flow], start);
 }
 
 /* --- What to do next -------------------------------------------------------------------------- */

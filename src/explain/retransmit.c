@@ -8,9 +8,6 @@
 #define SHORTEST_TIMER 1 /* code of the shortest ACK timeout */
 /* a response may be on its way to the requester, and its retransmission on the way to the tap, for so long */
 #define SHORT_LOOP (100 * NS_PER_US)
-/* a wait after an RNR NAK is a long one: so many times the RNR timer, and longer than it by so much */
-#define RNR_LONG_TIMES 2
-#define RNR_LONG_LEAST (200 * NS_PER_US)
 
 /* The incident about a reordered packet that explains this retransmission: the responder dropped the packets that had
  * overtaken it, and NAKed it. NULL: none. */
@@ -145,12 +142,28 @@ static bool nothing_between(const struct event *e, const struct sent *last)
     return last && last->ip_id && id && id == (uint16_t)(last->ip_id + 1);
 }
 
+/* True if an earlier copy than the latest was answered by a NAK for its PSN, as by an RNR NAK. */
+static bool was_refused(const struct event *e, const struct sent *s)
+{
+    const struct req_dir *h = e->h;
+    bool rnr = h->rnr.have && h->rnr.psn == s->psn && h->rnr.ts < s->ts,
+         seq = h->seq.have && h->seq.psn == s->psn && h->seq.ts < s->ts;
+
+    return s->copies > 1 && (rnr || seq);
+}
+
+/* The copy of `s` that had no response: the first, or the latest if others had one; 0: not known. */
+static uint32_t copy_in_vain(const struct event *e, const struct sent *s)
+{
+    return !s ? 0 : was_refused(e, s) ? s->last : s->first;
+}
+
 /* The hypothesis about a retransmission on ACK timeout, by whether a response passed the tap. */
 static void suppose_silence(struct incident *st, const struct event *e, const struct flow_notes *t,
                             const struct sent *s)
 {
     const struct sent *last = req_dir_sent(e->h, psn_prev(e->h->next));
-    struct fact f = {.op = op_of(s), .psn = e->p->bth.psn, .again = frame_u32(e->p), .lost = s ? s->first : 0};
+    struct fact f = {.op = op_of(s), .psn = e->p->bth.psn, .again = frame_u32(e->p), .lost = copy_in_vain(e, s)};
 
     if (st->cause == CAUSE_LOST_ACK) {
         f.sentence = SENTENCE_LOST_ACK;
@@ -204,11 +217,11 @@ static struct incident *report_silence(struct explainer *x, const struct event *
         return NULL;
     if (answered)
         incident_frame(st, ROLE_LOST, e->h->una_frame);
-    incident_frame(st, answered ? ROLE_EVIDENCE : ROLE_LOST, s ? s->first : 0);
+    incident_frame(st, answered ? ROLE_EVIDENCE : ROLE_LOST, copy_in_vain(e, s));
     if (!answered && last)
-        incident_frame(st, ROLE_LOST, last->first);
+        incident_frame(st, ROLE_LOST, copy_in_vain(e, last));
     incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
-    st->start = s ? s->ts_first : e->p->frame->ts;
+    st->start = !s ? e->p->frame->ts : was_refused(e, s) ? s->ts : s->ts_first;
     st->back = frame_u32(e->p);
     if (s)
         st->silence = silence_before(e, s);
@@ -314,72 +327,6 @@ static void report_once(struct explainer *x, struct flow_notes *t, struct incide
     t->hypotheses.silent = NO_INCIDENT;
 }
 
-/* The retry after an RNR NAK came only when the ACK timeout, `timer`, had expired: the RNR NAK was lost; or, if both
- * timers have run, a retry that never passed the tap. */
-static void report_lost_rnr_nak(struct explainer *x, const struct event *e, ns_t waited, ns_t timer)
-{
-    ns_t over = waited - timer;
-    bool both = over >= timer_earliest(rnr_time(aeth_value(e->h->rnr.syndrome)));
-    struct incident *st = incident_new(x, both ? CAUSE_LOST_LAST_PACKET : CAUSE_LOST_ACK, e->flow, e->p);
-    uint32_t nak = e->h->rnr.frame, again = frame_u32(e->p);
-
-    if (!st)
-        return;
-    incident_frame(st, both ? ROLE_NAK : ROLE_LOST, nak);
-    incident_frame(st, ROLE_RETRANSMISSION, again);
-    st->start = e->h->rnr.ts;
-    st->back = again;
-    st->silence = st->lost = waited;
-    st->place = both ? PLACE_UNKNOWN : PLACE_AFTER;
-    st->end = e->h->next;
-    incident_concerns(st, e->p->bth.psn, 0, true);
-    st->has_nak = true;
-    st->nak_psn = e->h->rnr.psn;
-    incident_is(st, both ? SAY(RETRY_OR_NAK, .nak = nak, .psn = e->h->rnr.psn, .again = again, .time = waited)
-                         : SAY(LOST_RNR_NAK, .lost = nak, .psn = e->h->rnr.psn, .again = again, .time = waited));
-}
-
-/* The requester waited longer than the RNR timer demands: how much, in all. */
-static void note_long_wait(struct incident *st, ns_t waited, ns_t demanded)
-{
-    struct fact *f = st->facts, *end = f + st->n_facts;
-
-    if (waited < RNR_LONG_TIMES * demanded || waited - demanded < RNR_LONG_LEAST)
-        return;
-    while (f < end && f->sentence != SENTENCE_RNR_LONG)
-        f++;
-    if (f == end)
-        incident_add(st, SAY(RNR_LONG));
-    if (f == st->facts + st->n_facts) /* no room */
-        return;
-    f->n++;
-    f->time = ns_sum(f->time, waited);
-    f->time2 = ns_sum(f->time2, demanded);
-    f->time3 = f->time - f->time2;
-}
-
-/* The retry after an RNR NAK came far later than the RNR timer. */
-static void report_late_try(struct explainer *x, const struct event *e, const struct flow_notes *t)
-{
-    ns_t now = e->p->frame->ts, waited = now - e->h->rnr.ts, timer;
-    struct incident *st = incident_at(x, t->hypotheses.rnr);
-
-    if (!st)
-        return;
-    if (!retries_outlast_rnr(e->h, now)) {
-        note_long_wait(st, waited, rnr_time(aeth_value(e->h->rnr.syndrome)));
-        return;
-    }
-    timer = retries_timer_of_rnr(e->h, e->h->timeout, now);
-    if (timer) {
-        report_lost_rnr_nak(x, e, waited, timer);
-        return;
-    }
-    incident_add(st, SAY(RNR_LATE, .again = frame_u32(e->p), .time = waited, .nak = e->h->rnr.frame));
-    incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
-    st->certainty = PROBABLE;
-}
-
 /* True if a copy comes sooner than its ACK timeout can expire, without a NAK for it or an earlier packet. With READs
  * and atomics outstanding it may follow an implied NAK, so only if its IP identification lies before that of the copy
  * that passed already. */
@@ -449,7 +396,7 @@ static void report_back(struct explainer *x, const struct event *e, struct flow_
     for (unsigned n = 1; a && n < 8 && (older = req_dir_read(e->h, e->p->bth.psn, n)) != NULL; n++)
         a = older;
     if (e->why == BACK_RNR)
-        report_late_try(x, e, t);
+        explain_late_try(x, e, t);
     if (e->why == BACK_RNR || goes_on(x, e, t))
         return;
     if (e->why == BACK_SEQ_NAK && e->h->rnr.have && e->h->rnr.psn == e->h->seq.psn)

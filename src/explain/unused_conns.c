@@ -82,12 +82,22 @@ void explain_early_put(const struct explainer *x, struct buf *b)
 
 /* --- Connections with too few packets --------------------------------------------------------- */
 
-/* Whether a packet of any tap goes from `src` to queue pair `qpn` of `dst`. */
+static bool is_lid(const struct conn_addr *a)
+{
+    static const uint8_t none[14];
+
+    return memcmp(a->b, none, sizeof none) == 0;
+}
+
+/* Whether a packet of any tap goes from `src` to queue pair `qpn` of `dst`. On InfiniBand CM may name the hosts by
+ * LIDs, and what it set up by GIDs, or the reverse. */
 static bool is_used(struct explainer *x, const struct conn_addr *src, const struct conn_addr *dst, uint32_t qpn)
 {
     for (uint32_t i = 0; i < conn_counts(observer_conns(x->observer)).flows; i++) {
         const struct flow *f = conn_flow_at(observer_conns(x->observer), i);
-        if (x->notes[i] && x->notes[i]->headers.packets && f->dqpn == qpn && is_same_way(&f->src, &f->dst, src, dst))
+        bool otherwise = is_lid(&f->src) != is_lid(src);
+        if (x->notes[i] && x->notes[i]->headers.packets && f->dqpn == qpn &&
+            (otherwise || is_same_way(&f->src, &f->dst, src, dst)))
             return true;
     }
     return false;
