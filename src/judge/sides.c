@@ -166,6 +166,20 @@ static void add_ends(struct sides *s, uint32_t tap, const struct conn_addr *open
     add_host(s, (struct host){.addr = *accepts, .tap = tap, .accepts = 1});
 }
 
+/* The ends of an exchange as its REQ names them by GIDs: on InfiniBand its messages may come from LIDs, and the packets
+ * of its connection from GIDs. */
+static void add_gids(struct sides *s, const struct cm_ends *e, const struct cm_copies *req)
+{
+    struct conn_addr active = {.network = e->addr[1].network}, passive = active, none = active;
+
+    if (!req->copies || !CM_HAS(&req->m, req, prim_rgid))
+        return;
+    memcpy(active.b, req->m.req.prim_lgid, sizeof active.b);
+    memcpy(passive.b, req->m.req.prim_rgid, sizeof passive.b);
+    if (!conn_addr_eq(&active, &none) && !conn_addr_eq(&passive, &none) && !conn_addr_eq(&active, &e->addr[1]))
+        add_ends(s, e->tap, &active, &passive);
+}
+
 /* Look through all connections and REQs. */
 static void collect_hosts(const struct judge *j)
 {
@@ -188,8 +202,10 @@ static void collect_hosts(const struct judge *j)
     }
     for (unsigned i = 0; i < j->n_cm_used; i++) {
         const struct cm_ends *e = &j->cm_ends[j->cm_used[i]];
-        if (e->used)
-            add_ends(s, e->tap, &e->addr[1], &e->addr[0]);
+        if (!e->used)
+            continue;
+        add_ends(s, e->tap, &e->addr[1], &e->addr[0]);
+        add_gids(s, e, &j->cm[j->cm_used[i]].req);
     }
 }
 
