@@ -210,6 +210,22 @@ static bool is_silent_cm(const struct incident *i, const struct incident *st, ns
            conn_addr_eq(&i->dst, &st->dst);
 }
 
+/* Add to incident `by` about the host of `st` that messages of CM had no response from it either, and for how long. */
+static void add_cm_in_vain(const struct explainer *x, struct incident *by, const struct incident *st, ns_t since)
+{
+    struct fact f = {.sentence = SENTENCE_CM_IN_VAIN};
+
+    for (uint32_t i = 0; i < x->n; i++) {
+        const struct incident *cm = &x->incidents[i];
+        if (!is_silent_cm(cm, st, since))
+            continue;
+        f.n++;
+        f.time = cm->start + cm->lost - since > f.time ? cm->start + cm->lost - since : f.time;
+    }
+    if (f.n)
+        incident_add(by, &f);
+}
+
 /* True if `i` is about the same silence, at another tap. */
 static bool is_silence_elsewhere(const struct incident *i, const struct incident *st)
 {
@@ -243,6 +259,7 @@ static void end_host(struct explainer *x, uint32_t i)
                           : SAY(WENT_SILENT_ALONE, .time2 = last, .lost = lost, .n = s.conns, .m = s.hosts));
     if (spent)
         incident_add(by, SAY(SPENT_ON, .n = spent));
+    add_cm_in_vain(x, by, &st, s.since);
     for (uint32_t k = 0; k < number; k++)
         if ((k >= i && is_same_silence(&st, &x->incidents[k])) || is_silent_cm(&x->incidents[k], &st, s.since) ||
             is_silence_elsewhere(&x->incidents[k], &st))

@@ -162,9 +162,9 @@ static void end_icmp(struct explainer *x, const struct icmp_error *e)
 /* What a NAK says, by its kind. */
 static void suppose_nak(struct incident *st, const struct pkt *p, unsigned kind)
 {
-    static const uint8_t sentences[UNMATCHED_NAK_KINDS] = {[UNMATCHED_SEQ] = SENTENCE_STRANGER_MISSING,
-                                                           [UNMATCHED_RNR] = SENTENCE_STRANGER_NOT_READY,
-                                                           [UNMATCHED_FATAL] = SENTENCE_STRANGER_REFUSED};
+    static const uint16_t sentences[UNMATCHED_NAK_KINDS] = {[UNMATCHED_SEQ] = SENTENCE_STRANGER_MISSING,
+                                                            [UNMATCHED_RNR] = SENTENCE_STRANGER_NOT_READY,
+                                                            [UNMATCHED_FATAL] = SENTENCE_STRANGER_REFUSED};
     unsigned code = aeth_value(p->aeth.syndrome);
     struct fact f = {.sentence = sentences[kind],
                      .psn = p->bth.psn,

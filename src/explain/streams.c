@@ -6,10 +6,10 @@ static const uint8_t causes[] = {[IWARP_LOST_BEFORE] = CAUSE_PACKET_LOSS,
                                  [IWARP_LOST_AFTER] = CAUSE_PACKET_LOSS,
                                  [IWARP_DUPLICATED] = CAUSE_DUPLICATE,
                                  [IWARP_OVERTAKEN] = CAUSE_REORDER};
-static const uint8_t sentences[] = {[IWARP_LOST_BEFORE] = SENTENCE_TCP_LOST_BEFORE,
-                                    [IWARP_LOST_AFTER] = SENTENCE_TCP_LOST_AFTER,
-                                    [IWARP_DUPLICATED] = SENTENCE_TCP_DUPLICATED,
-                                    [IWARP_OVERTAKEN] = SENTENCE_TCP_OVERTAKEN};
+static const uint16_t sentences[] = {[IWARP_LOST_BEFORE] = SENTENCE_TCP_LOST_BEFORE,
+                                     [IWARP_LOST_AFTER] = SENTENCE_TCP_LOST_AFTER,
+                                     [IWARP_DUPLICATED] = SENTENCE_TCP_DUPLICATED,
+                                     [IWARP_OVERTAKEN] = SENTENCE_TCP_OVERTAKEN};
 
 static uint32_t frame_of(uint64_t frame)
 {

@@ -154,7 +154,7 @@ static void name_nearest(struct incident *st, const struct sight *last, const st
 /* Its own tap is none of the two. */
 static void tell_taps(struct incident *st, const struct sight *last, const struct sight *first)
 {
-    static const uint8_t sentences[] = {
+    static const uint16_t sentences[] = {
         [GONE_LOST] = SENTENCE_TAPS_BETWEEN, [GONE_DAMAGED] = SENTENCE_TAPS_DAMAGED, [GONE_LATE] = SENTENCE_TAPS_LATE};
     const struct fact f = {.sentence = sentences[st->gone.how],
                            .tap = fact_tap(last->tap),

@@ -14,7 +14,7 @@ enum member_form {
 };
 
 struct member {
-    uint8_t sentence;
+    uint16_t sentence;
     const char *list; /* an array, with an object for each such sentence; NULL: a member of "congestion" */
     const char *name;
     enum member_form form;
