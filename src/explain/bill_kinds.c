@@ -80,7 +80,7 @@ const struct bill_kind *bill_kind_of(const struct explainer *x, const struct epi
 
 struct fact bill_fact(const struct explainer *x, const struct episode *e, const struct bill_kind *kind)
 {
-    return (struct fact){.sentence = (uint8_t)kind->sentence,
+    return (struct fact){.sentence = (uint16_t)kind->sentence,
                          .psn = e->psn,
                          .lost = e->sent,
                          .instead = e->instead,
