@@ -18,17 +18,29 @@ static inline uint32_t request_reth(const struct pkt *p)
     v *= HASH_MULTIPLIER;
     return (uint32_t)(v >> 32);
 }
-/* Hash of the operands of an atomic, an immediate and the R_Key of an IETH; 0: the packet has none of them. */
+/* Hash of what a packet carries besides address and key: `v` is made of all of it. */
+static inline uint32_t args_hash(uint64_t v)
+{
+    return (uint32_t)(v * HASH_MULTIPLIER >> 32) | 1;
+}
+/* What the SRQ number of an XRCETH adds to that; other bits than those of an immediate or a key. */
+static inline uint64_t srq_args(const struct pkt *p)
+{
+    return (uint64_t)p->xrceth.srqn << 3 | 4;
+}
+/* Hash of the operands of an atomic, an immediate, the R_Key of an IETH and the SRQ number of an XRCETH; 0: the packet
+ * has none of them. */
 static inline uint32_t request_args(const struct pkt *p)
 {
+    const uint32_t with_args = H_XRCETH | H_ATOMICETH | H_IMMDT | H_IETH;
     uint64_t v = p->have & H_ATOMICETH ? p->atomiceth.swap ^ (p->atomiceth.cmp << 7 | p->atomiceth.cmp >> 57) : 0;
 
-    if (LIKELY(!(p->have & (H_ATOMICETH | H_IMMDT | H_IETH))))
+    if (LIKELY(!(p->have & with_args)))
         return 0;
+    v ^= p->have & H_XRCETH ? srq_args(p) : 0;
     v ^= p->have & H_IMMDT ? (uint64_t)p->immdt.data << 32 | 1 : 0;
     v ^= p->have & H_IETH ? (uint64_t)p->ieth.rkey << 32 | 2 : 0;
-    v *= HASH_MULTIPLIER;
-    return (uint32_t)(v >> 32) | 1;
+    return args_hash(v);
 }
 /* IPv4 identification, 0 for other packets. */
 static inline uint16_t frame_ip_id(const struct pkt *p)

@@ -194,9 +194,10 @@ static bool check_args(struct judge *j, const struct judged *a, struct found *f)
         return false;
     f->cause = s->first;
     f->expected = "the same";
-    f->seen = a->p->have & H_ATOMICETH ? "other operands"
-              : a->p->have & H_IMMDT   ? "another immediate"
-                                       : "another R_Key";
+    f->seen = a->p->have & H_XRCETH      ? "another SRQ number, immediate, key or operand"
+              : a->p->have & H_ATOMICETH ? "other operands"
+              : a->p->have & H_IMMDT     ? "another immediate"
+                                         : "another R_Key";
     f->text = "A packet that is retransmitted is the same packet.";
     return true;
 }
@@ -305,7 +306,7 @@ static const struct judge_check before_reset[] = {
 /* True if no row of checks[] would find or remember anything about the request. */
 static inline bool is_unremarkable(const struct judge *j, const struct judged *a)
 {
-    return a->usual && !a->f->history->keys_at && !(a->p->have & H_IETH) &&
+    return a->usual && !a->f->history->keys_at && !(a->p->have & (H_IETH | H_XRCETH)) &&
            keeps_cm_params(a->f, &j->flow[a->flow], a->p);
 }
 

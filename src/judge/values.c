@@ -354,6 +354,29 @@ static void check_service(struct judge *j, const struct pkt *p, uint32_t flow, s
     judge_service(j, p, flow);
 }
 
+/* A new Middle or Last packet of XRC that names another SRQ than the one before it. */
+static void check_srq(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
+{
+    struct req_dir *h = p->have & H_XRCETH ? j->flows[flow].dir : NULL;
+    const struct sent *before = h && h->next == p->bth.psn ? req_dir_sent(h, psn_prev(p->bth.psn)) : NULL;
+
+    (void)k;
+    (void)same;
+    if (LIKELY(!before) || p->op->flags & OPF_START ||
+        !(opcode_table[before->opcode].flags & (OPF_FIRST | OPF_MIDDLE)) || before->args == args_hash(srq_args(p)))
+        return;
+    judge_found(j, p,
+                (struct found){.rule = RULE_SVC_04,
+                               .severity = SEV_W,
+                               .flow = flow,
+                               .cause = before->last,
+                               .wrong = "a packet names another SRQ than the one before it of its message: {seen}, "
+                                        "expected {expected}",
+                               .expected = "the same SRQ number",
+                               .seen = say(j, "SRQ 0x%06x", p->xrceth.srqn),
+                               .text = "A message takes a receive of one shared receive queue."});
+}
+
 /* Values that must not change within a flow: the fields that each check reads, and those of them that is_plain()
  * checks (`plain`). In the order of their findings. The fast path takes RoCEv2 over IPv4 with the tag and the source
  * MAC address before only. */
@@ -372,6 +395,7 @@ static const struct {
     {READS(UDP_SPORT), 0, check_sport},
     {READS(BTH_PKEY), 0, check_pkey},
     {READS(BTH_MIGREQ), 0, check_migreq},
+    {READS(EXT), READS(EXT), check_srq},
 };
 
 uint64_t judge_value_reads(void)
@@ -383,14 +407,39 @@ uint64_t judge_value_reads(void)
     return reads;
 }
 
-/* Compare P_Key and MigReq of the two directions, once both were seen; `p` NULL: at the end of the capture. If they
- * differ, it must be certain that they are those of one connection. */
+/* True if it is certain that the service is RC or XRC. That a UC queue pair is answered is the matter of SVC-03. */
+static bool is_settled_reliable(const struct steady *service)
+{
+    return service->have && !service->pending && (service->value == SVC_RC || service->value == SVC_XRC);
+}
+
+/* The transport services of the two directions differ: of requests `q`, and of the responses `r` to them. */
+static void services_differ(struct judge *j, const struct pkt *p, uint32_t of, const struct jflow *q,
+                            const struct jflow *r)
+{
+    judge_found(
+        j, p,
+        (struct found){.rule = service_rule(q->service.value, r->service.value),
+                       .severity = SEV_E,
+                       .flow = of,
+                       .needs = N_RSP,
+                       .frame = r->service.value_frame,
+                       .cause = q->service.value_frame,
+                       .wrong = "the responses have service {seen}, expected {expected}",
+                       .expected = say(j, "service %s as in the requests", service_str((enum service)q->service.value)),
+                       .seen = service_str((enum service)r->service.value),
+                       .text = "Two queue pairs that are connected are of one service; each drops packets of "
+                               "another."});
+}
+
+/* Compare service, P_Key and MigReq of the two directions, once both were seen; `p` NULL: at the end of the capture. If
+ * they differ, it must be certain that they are those of one connection. */
 static void compare_ends(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
     uint32_t peer = j->flow[flow].peer, of;
     struct jflow *g = peer == FLOW_NONE ? NULL : &j->flows[peer];
     uint32_t a = f->pkey.value, b;
-    bool pkeys_differ, migreqs_differ;
+    bool pkeys_differ, migreqs_differ, differ;
 
     if (!f->pkey.have || !g || !g->pkey.have)
         return;
@@ -400,9 +449,13 @@ static void compare_ends(struct judge *j, const struct pkt *p, uint32_t flow, st
     pkeys_differ = (a ^ b) & 0x7fff || !((a | b) & 0x8000);
     migreqs_differ =
         f->migreq.value != g->migreq.value && !f->migreq.pending && !g->migreq.pending && f->path == g->path;
-    if (UNLIKELY((pkeys_differ || migreqs_differ) && p && !judge_pairing_is_settled(j, of)))
+    differ =
+        is_settled_reliable(&f->service) && is_settled_reliable(&g->service) && f->service.value != g->service.value;
+    if (UNLIKELY((pkeys_differ || migreqs_differ || differ) && p && !judge_pairing_is_settled(j, of)))
         return;
     f->ends_compared = g->ends_compared = true;
+    if (UNLIKELY(differ))
+        services_differ(j, p, of, of == flow ? f : g, of == flow ? g : f);
     if (UNLIKELY(pkeys_differ))
         judge_found(
             j, p,

@@ -216,3 +216,13 @@ CASES += [case("a requester resumes %s the PSN of a sequence NAK, %d" % (what, n
 CASES += [case("a requester resumes behind the oldest PSN after %s" % what, "RTX-01", ON + ">so 1; >so 2; >so 3; " + text, "Q", "ncqrR") for what, text in (
     ("a timeout", "{|>so 1 at=80000;} {!>so 2 at=80000|>so 2}; ?>so 3; {?>so 1 at=80000; ?>so 2; ?>so 3;|} <ack 3 m=4"),
     ("an RNR NAK", "<rnr14 1 m=1; {|>so 1 at=2000;} {!>so 2 at=2000|>so 2}; ?>so 3; {?>so 1 at=80000; ?>so 2; ?>so 3;|} <ack 3 m=4"))]
+# XRC, whose answers are of XRC, too; the number of the shared receive queue is that of a message.
+X = " class=0xa0"
+MIDX = "".join(">so %d%s srq=5; <ack %d m=%d%s; " % (i, X, i, 7 + i, X) for i in range(-17, 1))
+CASES += [case("requests of %s are answered by responses of %s" % names, "FMT-03", "; ".join(">so %d%s srq=5; {!<ack %d m=%d%s|<ack %d m=%d%s}" % (i, a, i, 18 + i, b, i, 18 + i, a) for i in range(-17, 3)))
+          for names, a, b in ((("XRC", "RC"), X, ""), (("RC", "XRC"), "", X))]
+CASES += [case("one answer of RC to requests of XRC", "FMT-03", MIDX + ">so 1%s srq=5; !<ack 1 m=8{|%s}; >so 2%s srq=5; <ack 2 m=9%s; >so 3%s srq=5; <ack 3 m=10%s" % ((X,) * 6))]
+CASES += [case("another SRQ in the %s of a message" % what, "SVC-04", MIDX + text.replace(";", X + ";") + "<ack 3 m=8" + X) for what, text in (
+    ("Middle", ">sf 1 srq=5; !>sm 2 srq={6|5}; ?>sl 3 srq=5; "), ("Last", ">sf 1 srq=5; >sm 2 srq=5; !>sl 3 srq={6|5}; "), ("Last with immediate", ">sf 1 srq=5; >sm 2 srq=5; !>sli 3 srq={6|5}; "),
+    ("Middle of a WRITE", ">wf 1 srq=5 dl=576; !>wm 2 srq={6|5}; ?>wl 3 srq=5; "))]
+CASES += [case("a %s of XRC sent again for another SRQ" % k, "SEQ-11", MIDX + ">%s 1 srq={6|5}%s; !>%s 1 srq=5%s%s; <ack 1 m=8%s" % (k, X, k, X, LOST, X)) for k in ("so", "soi", "wo")]
