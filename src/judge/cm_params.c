@@ -314,16 +314,31 @@ static bool sees_both_directions(const struct judge *j, uint32_t tap)
     return false;
 }
 
+/* A request is answered within this time, whatever happens to its responder. */
+#define ANSWERED_WITHIN (5 * NS_PER_S)
+
+/* True if the first response in `flow` came so late that its request was sent after the capture began. */
+static bool is_from_capture(const struct judge *j, uint32_t flow)
+{
+    ns_t began;
+
+    return stamps_began(&j->stamps, j->flow[flow].tap, &began) && j->flows[flow].first_ts - began > ANSWERED_WITHIN;
+}
+
 /* True if the responses in `flow` certainly answer the requests of `of`. Their PSNs alone do not prove it: another
- * queue pair of the same host may have sent requests with these PSNs before the capture. Retransmissions in `of` do:
- * that requester received none of these responses. */
+ * queue pair of the same host may have sent requests with these PSNs before the capture. Retransmissions in `of` do,
+ * which are answered, too: that requester received none of these responses. */
 static bool is_sure(struct judge *j, uint32_t flow, uint32_t of, bool address)
 {
     const struct flow *q = &j->flow[of];
-    bool again = j->flows[of].dir->again && j->flows[flow].unmatched > 1;
+    const struct jflow *r = &j->flows[flow];
+    const struct req_dir *h = j->flows[of].dir;
+    bool again = h->again && r->unmatched > 1;
 
-    if (!address || q->have_sqpn || again || sees_both_directions(j, q->tap))
-        return address;
+    if (!address)
+        return !j->backwards && ((again && r->unsolicited_ts > h->back_ts) || is_from_capture(j, flow));
+    if (q->have_sqpn || again || sees_both_directions(j, q->tap))
+        return true;
     judge_share_not(j, "responses to requests that were not captured may be those to another address");
     return false;
 }
