@@ -59,6 +59,7 @@ struct episode {
     /* TIMEOUT without a further try: the response that ended it came so long after the latest retransmission, far
      * longer than responses usually take; 0: no longer, or none came */
     ns_t slow;
+    bool cut;       /* TIMEOUT: of what was retransmitted before, the last packets did not pass the tap */
     uint32_t count; /* RNR NAKs, CNPs or waits in it */
     /* STOPPED: other queue pairs of the requester's host sent meanwhile; the silence is that of its ACK timeout, which
      * is known or was the same before. With neither its time is not_known. */

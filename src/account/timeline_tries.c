@@ -112,6 +112,7 @@ static void back_by_timeout(struct timeline *t, struct direction *d, const struc
         x->tries++;
         x->wait = d->wait;
         x->rtt = d->least_first;
+        x->cut = d->resend.requests;
         x->sent = s ? s->last : 0;
         x->nak = d->nak.open && d->nak.psn == e->p->bth.psn && d->nak.ep != NO_EPISODE ? t->episodes[d->nak.ep].nak : 0;
     }

@@ -349,13 +349,16 @@ static void report_lost_again(struct incident *s, const struct episode *e, const
                      .psn = e->psn,
                      .lost = passed ? e->sent : 0,
                      .again = e->back,
-                     .time = e->wait};
+                     .time = e->wait,
+                     .m = s->place == PLACE_BEFORE && !s->proved && !e->cut};
     struct fact *last = &s->facts[s->n_facts - 1];
 
     if (!f.lost && s->cause == CAUSE_REORDER && f.psn == s->psn) { /* what came late was its retransmission */
         s->cause = CAUSE_PACKET_LOSS;
         s->certainty = PROBABLE;
     }
+    if (f.lost && f.m)
+        s->in_vain = ns_sum(s->in_vain, e->bill);
     incident_frame(s, ROLE_LOST, f.lost);
     incident_frame(s, ROLE_RETRANSMISSION, e->back);
     if (e->tries <= LOST_AGAIN_SENTENCES) {
@@ -513,6 +516,21 @@ static void bill_all(struct billing *w)
     }
 }
 
+/* Most of the time of an incident passed after its packet, lost before the tap, had been retransmitted and had passed
+ * the tap: where that copy or its response was lost is not known.
+ *
+ *   request, sent   5 6 7    5' 6' 7' ............. 5" 6" 7"
+ *   request, tap      6 7    5' 6' 7' ............. 5" 6" 7"
+ *   response             NAK                                 ACK
+ */
+static void doubt_place(struct incident *s)
+{
+    if (s->place != PLACE_BEFORE || s->proved || s->in_vain <= s->bill / 2)
+        return;
+    s->place = PLACE_UNKNOWN;
+    s->certainty = POSSIBLE;
+}
+
 /* True if CNPs cost so much time that the requester did slow down. */
 static bool slowed_down(const struct incident *s)
 {
@@ -554,6 +572,8 @@ void explain_bill(struct explainer *x)
     if (w.at && w.of && w.lost && w.firsts) {
         note_incidents(&w);
         bill_all(&w);
+        for (uint32_t i = 0; i < x->n; i++)
+            doubt_place(&x->incidents[i]);
         explain_share_bills(x);
         settle_cnps(x);
     }

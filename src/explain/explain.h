@@ -109,12 +109,13 @@ struct incident {
         ns_t ts_first, ts;
     } gone;
     bool has_psn;
-    bool once;                         /* only one copy had been seen when it was NAKed */
-    bool renewed;                      /* the NAK is for its latest copy: earlier ones had been dropped */
-    bool unanswered;                   /* a READ or atomic without any response */
-    bool repeated;                     /* a retransmission was lost, after a NAK or a repeated READ request */
-    bool moot;                         /* not shown: a duplicate of another incident, or a wrong hypothesis */
-    bool proved;                       /* what another tap saw proves the place */
+    bool once;       /* only one copy had been seen when it was NAKed */
+    bool renewed;    /* the NAK is for its latest copy: earlier ones had been dropped */
+    bool unanswered; /* a READ or atomic without any response */
+    bool repeated;   /* a retransmission was lost, after a NAK or a repeated READ request */
+    bool moot;       /* not shown: a duplicate of another incident, or a wrong hypothesis */
+    ns_t in_vain; /* of its bill: since a retransmission passed that had no response, of a packet lost before the tap */
+    bool proved;  /* what another tap saw proves the place */
     bool compared;                     /* with the other taps, before the end of the capture */
     uint8_t sights;                    /* so many taps tell where the packet was lost; 0: not looked at */
     uint8_t compared_with;             /* so many of them had been there when it was compared last */

@@ -244,8 +244,6 @@ static bool goes_on(struct explainer *x, const struct event *e, struct flow_note
 
     if (!st || e->why != BACK_SILENCE || !st->has_psn || st->psn != e->p->bth.psn)
         return false;
-    if (st->place == PLACE_BEFORE && st->cause != CAUSE_LOST_LAST_PACKET)
-        return false;
     if (st->cause == CAUSE_LOST_ACK)
         incident_frame(st, ROLE_LOST, e->h->una_frame);
     incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
