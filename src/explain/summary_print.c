@@ -351,6 +351,20 @@ void summary_put(const struct summary *s, const struct explainer *x, const struc
     buf_char(b, '\n');
 }
 
+/* "20.5 ms", or "3 us to 20.5 ms", if the two do not read alike. */
+static void put_range(struct buf *b, ns_t least, ns_t most)
+{
+    struct buf first = {0}, last = {0};
+
+    buf_rounded(&first, least);
+    buf_rounded(&last, most);
+    buf_puts(b, buf_str(&first));
+    if (strcmp(buf_str(&first), buf_str(&last)) != 0)
+        buf_printf(b, " to %s", buf_str(&last));
+    buf_free(&first);
+    buf_free(&last);
+}
+
 /* ", 10.0.0.1 > 10.0.0.2", ", between 10.0.0.1 and 10.0.0.2", ", all from 10.0.0.1 to 3 hosts", ", all to 10.0.0.2 from
  * 12 hosts (10 of them within 1 ms, as in an incast)", ", from 12 hosts to 3".
  */
@@ -394,9 +408,7 @@ void group_put(const struct group *g, const struct explainer *x, const struct ex
         buf_puts(&line, ", ");
         buf_rounded(&line, g->bill);
         buf_puts(&line, " lost (");
-        buf_rounded(&line, g->least);
-        buf_puts(&line, " to ");
-        buf_rounded(&line, g->most);
+        put_range(&line, g->least, g->most);
         buf_puts(&line, " each)");
     }
     buf_paragraph(b, buf_str(&line), 0, explain_columns(o));
