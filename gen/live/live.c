@@ -101,6 +101,8 @@ static int take_frames(struct live *l, bool *busy)
         else
             ep_rx(l->ep, f.data, f.len, live_now());
     }
+    if (r == 0)
+        live_record_caught_up(l);
     if (l->net)
         live_net_run(l->net, l, live_now());
     return r < 0 ? r : 0;

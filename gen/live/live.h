@@ -3,6 +3,7 @@
 #ifndef RDMATRACE_GEN_LIVE_LIVE_H
 #define RDMATRACE_GEN_LIVE_LIVE_H
 
+#include "buf.h"
 #include "gen/cm/cm_agent.h"
 #include "gen/endpoint/unreach.h"
 #include "gen/live/backend.h"
@@ -68,6 +69,8 @@ struct live {
     struct stamps stamps;               /* clock of the interface against that of the host */
     int record_err;                     /* first error of the capture file */
     uint64_t frames;                    /* recorded */
+    struct buf waiting;                 /* frames that those received before them may still precede in the capture */
+    size_t waiting_from;                /* offset of the first one */
     uint64_t record_from, dropped_from; /* what the backend had received, and lost, when the capture began */
     uint8_t via[16];                    /* next hop, when has_via */
     bool has_via;
@@ -105,10 +108,13 @@ ns_t live_now(void);
  * it: its first error is in l->record_err. 0, or a negative errno with *err filled. */
 int live_record_to(struct live *l, const char *path, uint32_t snaplen, struct live_error *err);
 void live_record_end(struct live *l);
-/* Write a frame to the capture file, if there is one, with a comment (NULL: none) and the time of now. */
+/* Write a frame to the capture file, if there is one, with a comment (NULL: none) and the time of now, behind those
+ * that were received before. */
 void live_record(struct live *l, const uint8_t *data, uint32_t len, bool inbound, const char *comment);
 /* Likewise, a received frame that was stamped with `ts`, ns since 1970; 0: now. */
 void live_record_in(struct live *l, const uint8_t *data, uint32_t len, ns_t ts);
+/* All frames that had been received were passed to live_record_in(): frames sent need not wait for them. */
+void live_record_caught_up(struct live *l);
 /* Receive frames, run timers, send what is due. If there was nothing to do, wait until there is, or until `deadline`.
  * 0, also while the interface is down; -EINTR: live_stop() was called; -ENODEV: the interface is gone; another negative
  * errno: the backend failed. */

@@ -1,10 +1,12 @@
 /* layer 3 tests: endpoints in the live event loop, the protocol of rping, and a connection manager that receives
  * messages of strangers. */
+#include "clock.h"
 #include "dissect/pkt.h"
 #include "gen/live/live.h"
 #include "gen/live/parts.h"
 #include "gen/peers/rping.h"
 #include "gen/rnic/ep_rnic.h"
+#include "src/cap/cap.h"
 
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -453,6 +455,57 @@ Test(live, frame_held_on_its_way_in_does_not_let_the_loop_sleep, .init = open_bo
     /* The step in which it came returned, so that its completion is seen. */
     cr_assert(client.l.progressed);
     cr_assert_geq(live_now() - start, 20 * NS_PER_MS);
+}
+
+/* Expect a capture of `n` frames in the order of time, whose first bytes are `want`; it is removed. */
+static void expect_recorded(const char *path, const char *want, unsigned n)
+{
+    struct cap_error err;
+    struct frame f;
+    struct cap *c;
+    ns_t last = 0;
+
+    cr_assert_eq(cap_open(&c, path, 0, NULL, &err), 0, "%s", err.msg);
+    for (unsigned i = 0; i < n; i++) {
+        cr_assert_eq(cap_next(c, &f), 1, "frame %u", i);
+        cr_expect(f.data[0] == (uint8_t)want[i] && f.ts >= last, "frame %u: '%c', not '%c'", i, f.data[0], want[i]);
+        cr_expect_eq(f.flags & 3, want[i] >= 'a' ? 1 : 2, "frame %u: its direction", i);
+        last = f.ts;
+    }
+    cr_assert_eq(cap_next(c, &f), 0);
+    cap_close(c);
+    unlink(path);
+}
+
+/* Sent: upper case, received: lower case. */
+Test(live, frames_received_before_others_were_sent_come_first_in_the_capture, .init = open_both, .fini = close_both)
+{
+    char path[] = "/tmp/liverecordXXXXXX";
+    struct live *l = &client.l;
+    struct live_error err;
+    uint8_t frame[64] = {0};
+    ns_t before = clock_ns(CLOCK_REALTIME) - NS_PER_MS;
+
+    close(mkstemp(path));
+    cr_assert_eq(live_record_to(l, path, 0, &err), 0, "%s", err.msg);
+    for (const char *c = "ABaCbDcE"; *c; c++) {
+        frame[0] = (uint8_t)*c;
+        if (*c < 'a') {
+            live_record(l, frame, sizeof frame, false, NULL);
+            usleep(10);
+        } else {
+            live_record_in(l, frame, sizeof frame, *c < 'c' ? before++ : clock_ns(CLOCK_REALTIME));
+        }
+    }
+    cr_expect_eq(l->frames, 7, "%llu frames were written: the last one waits", (unsigned long long)l->frames);
+    live_record_caught_up(l);
+    cr_expect_eq(l->frames, 7, "one may be on its way that was received before");
+    usleep(20000);
+    live_record_caught_up(l);
+    cr_expect_eq(l->frames, 8);
+    live_record_end(l);
+    cr_expect_eq(l->record_err, 0);
+    expect_recorded(path, "abABCDcE", 8);
 }
 
 Test(live, it_is_said_who_stamped_the_frames_and_how_well)
