@@ -28,7 +28,8 @@ static const struct opt_def defs[] = {
     TRACE_FILTER("draw"),
     {KEY_AROUND, "around", "FRAME",
      "draw the place of this frame: as many lines as the terminal has, or 20 before it and\n"
-     "behind it; FILE:FRAME is a frame of another file than the first"},
+     "behind it; of several files FILE:FRAME, FILE being its name or number: FRAME counts in it, and alone\n"
+     "in the first"},
     {KEY_FROM, "from", "TIME",
      "draw packets from this time on: seconds since the first frame, or a time as decode -t e,\n"
      "a or ad prints it; a time of day that ends with Z is UTC"},
@@ -139,28 +140,54 @@ static uint64_t lines_around(void)
     return t.rows > 10 ? t.rows - 4u : AROUND;
 }
 
-/* The number, from 0, of the file whose path is or ends with `name`; below 0: none. */
+#define NO_FILE   (-1)
+#define TWO_FILES (-2)
+
+/* The number, from 0, of the file whose path is or ends with `name`, or whose number, from 1, it is; NO_FILE; or
+ * TWO_FILES: the paths of several end with it. */
 static int file_named(const struct trace *t, const char *name, size_t n)
 {
+    char number[12];
+    uint64_t k;
+    int found = NO_FILE;
+
     for (size_t i = 0; i < t->n_files; i++) {
         size_t len = strlen(t->files[i]);
         bool ends = len >= n && memcmp(t->files[i] + len - n, name, n) == 0;
-        if (ends && (len == n || t->files[i][len - n - 1] == '/'))
+        if (ends && len == n)
             return (int)i;
+        if (ends && t->files[i][len - n - 1] == '/')
+            found = found == NO_FILE ? (int)i : TWO_FILES;
     }
-    return -1;
+    snprintf(number, sizeof number, "%.*s", (int)min_u32((uint32_t)n, sizeof number - 1), name);
+    if (found == NO_FILE && n < sizeof number && opt_number(number, 1, t->n_files, &k))
+        return (int)k - 1;
+    return found;
 }
 
-/* Parse --around: "FRAME" or "FILE:FRAME". */
+/* Why file_named() found none. */
+static int not_named(const char *option, const char *value, int why)
+{
+    return why == TWO_FILES
+               ? cli_error("%s %s: several files have this name: give its path or its number, from 1", option, value)
+               : cli_error("%s %s: there is no file of this name or number among those read", option, value);
+}
+
+/* Parse --around: "FRAME", "FILE:FRAME", or "2/14", as decode shows frame 14 of file 2. */
 static int take_around(struct job *job)
 {
-    const char *colon = strrchr(job->around, ':'), *frame = colon ? colon + 1 : job->around;
-    int file = colon ? file_named(&job->t, job->around, (size_t)(colon - job->around)) : 0;
+    const char *colon = strrchr(job->around, ':'), *slash = strchr(job->around, '/'), *frame;
+    int file = 0;
 
+    if (!colon && slash && strspn(job->around, "0123456789") == (size_t)(slash - job->around))
+        colon = slash;
+    frame = colon ? colon + 1 : job->around;
     if (!opt_number(frame, 1, UINT32_MAX, &job->o.around))
         return cli_error("--around %s: expected the number of a frame, or FILE:FRAME", job->around);
+    if (colon)
+        file = file_named(&job->t, job->around, (size_t)(colon - job->around));
     if (file < 0)
-        return cli_error("--around %s: there is no file of this name among those read", job->around);
+        return not_named("--around", job->around, file);
     job->o.around_file = (uint16_t)file;
     return EXIT_OK;
 }
@@ -194,7 +221,7 @@ static int take_offsets(struct job *job)
         const char *eq = strrchr(job->ahead[i], '=');
         int file = file_named(t, job->ahead[i], (size_t)(eq - job->ahead[i]));
         if (file < 0)
-            return cli_error("--align %s: there is no file of this name among those read", job->ahead[i]);
+            return not_named("--align", job->ahead[i], file);
         if (!parse_offset(eq + 1, &job->offsets[file]))
             return cli_error("--align %s: expected an offset such as +5ms, -120us, 3000ns", job->ahead[i]);
     }
