@@ -183,6 +183,7 @@ struct trace_cmd {
     bool shares, by_hosts;
     /* of a run it reads what a scan has kept of the shards: it looks at payload for upper protocols only */
     bool digests;
+    bool compares; /* its files with one another: they may be the same */
 };
 
 /* Threads, as in struct cores_opts: those of -j; else one, if this is one of several processes: they want the other

@@ -281,4 +281,4 @@ static void stop(struct trace *t)
 }
 
 TRACE_CMD(diff, .init = init, .option = option, .foreign = foreign, .instead = instead, .packet = packet,
-          .drops = drops, .stop = stop)
+          .drops = drops, .stop = stop, .compares = true)

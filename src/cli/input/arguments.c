@@ -6,6 +6,7 @@
 #include "tokens.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 static int parse_pair(struct trace *t, const char *arg)
 {
@@ -104,6 +105,45 @@ static int take_option(const struct trace_cmd *cmd, struct trace *t, int key, co
     }
 }
 
+/* A file among those named. */
+struct named {
+    dev_t dev;
+    ino_t ino;
+    size_t at;
+};
+
+static int compare_named(const void *a, const void *b)
+{
+    const struct named *x = a, *y = b;
+
+    if (x->dev != y->dev)
+        return x->dev < y->dev ? -1 : 1;
+    if (x->ino != y->ino)
+        return x->ino < y->ino ? -1 : 1;
+    return x->at < y->at ? -1 : x->at > y->at;
+}
+
+/* Say which file was named more than once. */
+static void tell_twice(const char **files, size_t n)
+{
+    struct named *named = calloc(n, sizeof *named);
+    size_t found = 0;
+    struct stat st;
+
+    for (size_t i = 0; named && i < n; i++)
+        if (stat(files[i], &st) == 0 && S_ISREG(st.st_mode))
+            named[found++] = (struct named){st.st_dev, st.st_ino, i};
+    if (found > 1)
+        qsort(named, found, sizeof *named, compare_named);
+    for (size_t i = 1; i < found; i++) {
+        const struct named *a = &named[i - 1], *b = &named[i];
+        if (a->dev == b->dev && a->ino == b->ino)
+            cli_error("files %zu and %zu are the same, %s: its packets count twice, as if two taps had seen them",
+                      a->at + 1, b->at + 1, files[b->at]);
+    }
+    free(named);
+}
+
 int capture_arguments(const struct trace_cmd *cmd, struct trace *t, int argc, char **argv)
 {
     struct opt_state s;
@@ -135,5 +175,7 @@ int capture_arguments(const struct trace_cmd *cmd, struct trace *t, int argc, ch
         return EXIT_BAD;
     if (!t->shards.n)
         return cli_error("%s: no capture file; name one, or - for standard input, or -i IFACE", cmd->name);
+    if (!t->iface && !t->share && !cmd->compares)
+        tell_twice(t->files, t->n_files);
     return shards_choose(&t->shards, !cmd->digests || t->filter_text || ulp);
 }
