@@ -223,11 +223,12 @@ static bool is_reported_elsewhere(const struct judge *j, const struct judged *a,
 }
 
 /* True if request `a->p` or an earlier one may have been duplicated by the network: without an IP identification a
- * duplicate and a retransmission look the same. Not at the requester, whose packets have not been in the network yet,
- * if nothing was captured twice there. */
-static bool may_be_copy(const struct judge *j, const struct judged *a)
+ * duplicate and a retransmission look the same. Where a requester resumes (RTX-01) does not depend on it at its own
+ * tap, whose packets have not been in the network yet, if nothing was captured twice there; rules about times do: what
+ * is taken for a duplicate restarts no timer. */
+static bool may_be_copy(const struct judge *j, const struct judged *a, const struct verdict *v)
 {
-    if (judge_have_tap(j, a->flow) & N_TAP_REQ && !a->h->copies)
+    if (v->rule == RULE_RTX_01 && judge_have_tap(j, a->flow) & N_TAP_REQ && !a->h->copies)
         return false;
     return a->h->identical || (a->h->copies && !frame_ip_id(a->p));
 }
@@ -284,7 +285,7 @@ static void needs_of_request(const struct judge *j, const struct judged *a, cons
 {
     unsigned traits = rule_table[v->rule].traits;
     bool timer = judge_has_timeout(j, a->flow);
-    bool unsure = may_be_copy(j, a) || a->h->disorder || a->as != SEEN_AGAIN;
+    bool unsure = may_be_copy(j, a, v) || a->h->disorder || a->as != SEEN_AGAIN;
 
     *has = *lacks = 0;
     if (traits & T_AGAIN) {
