@@ -218,6 +218,7 @@ static struct found gap_acked(struct judge *j, uint32_t flow, const struct pendi
 
     f.frame = w->ack_frame;
     f.cause = w->frame;
+    f.needs = N_START; /* else the PSN may have been sent, and arrived, before the capture */
     f.lacks = ends_behind(j, flow, w) ? N_COMPLETE : 0;
     f.expected = say(j, "PSN %u at most", psn_prev(w->psn));
     f.seen = say(j, "ACK of PSN %u", w->ack_psn);

@@ -422,7 +422,7 @@ static void services_differ(struct judge *j, const struct pkt *p, uint32_t of, c
         (struct found){.rule = service_rule(q->service.value, r->service.value),
                        .severity = SEV_E,
                        .flow = of,
-                       .needs = N_RSP,
+                       .needs = N_RSP | judge_needs_of_another(j, of),
                        .frame = r->service.value_frame,
                        .cause = q->service.value_frame,
                        .wrong = "the responses have service {seen}, expected {expected}",
@@ -449,8 +449,8 @@ static void compare_ends(struct judge *j, const struct pkt *p, uint32_t flow, st
     pkeys_differ = (a ^ b) & 0x7fff || !((a | b) & 0x8000);
     migreqs_differ =
         f->migreq.value != g->migreq.value && !f->migreq.pending && !g->migreq.pending && f->path == g->path;
-    differ =
-        is_settled_reliable(&f->service) && is_settled_reliable(&g->service) && f->service.value != g->service.value;
+    differ = is_settled_reliable(&f->service) && is_settled_reliable(&g->service) &&
+             f->service.value != g->service.value && (of == flow ? g : f)->has_rsp;
     if (UNLIKELY((pkeys_differ || migreqs_differ || differ) && p && !judge_pairing_is_settled(j, of)))
         return;
     f->ends_compared = g->ends_compared = true;
