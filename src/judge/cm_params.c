@@ -314,31 +314,16 @@ static bool sees_both_directions(const struct judge *j, uint32_t tap)
     return false;
 }
 
-/* A request is answered within this time, whatever happens to its responder. */
-#define ANSWERED_WITHIN (5 * NS_PER_S)
-
-/* True if the first response in `flow` came so late that its request was sent after the capture began. */
-static bool is_from_capture(const struct judge *j, uint32_t flow)
-{
-    ns_t began;
-
-    return stamps_began(&j->stamps, j->flow[flow].tap, &began) && j->flows[flow].first_ts - began > ANSWERED_WITHIN;
-}
-
 /* True if the responses in `flow` certainly answer the requests of `of`. Their PSNs alone do not prove it: another
- * queue pair of the same host may have sent requests with these PSNs before the capture. Retransmissions in `of` do,
- * which are answered, too: that requester received none of these responses. */
+ * queue pair of the same host may have sent requests with these PSNs before the capture. Retransmissions in `of` do:
+ * that requester received none of these responses. */
 static bool is_sure(struct judge *j, uint32_t flow, uint32_t of, bool address)
 {
     const struct flow *q = &j->flow[of];
-    const struct jflow *r = &j->flows[flow];
-    const struct req_dir *h = j->flows[of].dir;
-    bool again = h->again && r->unmatched > 1;
+    bool again = j->flows[of].dir->again && j->flows[flow].unmatched > 1;
 
-    if (!address)
-        return !j->backwards && ((again && r->unsolicited_ts > h->back_ts) || is_from_capture(j, flow));
-    if (q->have_sqpn || again || sees_both_directions(j, q->tap))
-        return true;
+    if (!address || q->have_sqpn || again || sees_both_directions(j, q->tap))
+        return address;
     judge_share_not(j, "responses to requests that were not captured may be those to another address");
     return false;
 }
@@ -455,6 +440,16 @@ static enum service service_of(const struct conn_params *c)
     return c->transport == CM_TRANSPORT_EXT && c->ext_transport != 1 ? SVC_MANUF1 : (enum service)of[c->transport & 3];
 }
 
+#define USED_WITHIN NS_PER_S
+
+/* True if the first packet of a flow came so long after its REQ and REP that the connection may have ended before. */
+static bool is_long_after(const struct jflow *f, const struct conn_params *c)
+{
+    ns_t set_up = c->rep_ts > c->req_ts ? c->rep_ts : c->req_ts;
+
+    return !set_up || f->first_ts - set_up > USED_WITHIN;
+}
+
 void judge_flow_transport(struct judge *j, uint32_t flow)
 {
     const struct flow *c = &j->flow[flow];
@@ -468,6 +463,7 @@ void judge_flow_transport(struct judge *j, uint32_t flow)
         return;
     g.frame = f->first_frame;
     g.cause = c->params.req_frame;
+    g.needs = is_long_after(f, &c->params) ? N_COMPLETE : 0; /* else the REQ of another one may be missing */
     g.expected = say(j, "service %s as in the REQ", service_str(named));
     g.seen = service_str((enum service)f->service.value);
     g.text = "The REQ names the transport of the queue pairs that it is to connect.";

@@ -201,7 +201,7 @@ static void report_msn(struct judge *j, const struct judged *a, uint32_t limit, 
 
     f.cause = t->frame;
     /* the number of messages before the capture follows from the previous response, if both answer these requests */
-    f.has = f.rule == RULE_ACK_07 && !judge_pairing_is_settled(j, a->flow) ? 0 : N_START;
+    f.has = f.rule == RULE_ACK_07 && j->flow[a->flow].paired_by == PAIR_PSN ? 0 : N_START;
     f.lacks = order_is_certain(j, a) ? 0 : N_CLOCK;
     f.needs = msn_needs(a, above);
     f.expected = say(j, "MSN %u at %s", limit & PSN_MASK, above ? "most" : "least");

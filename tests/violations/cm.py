@@ -207,14 +207,12 @@ CASES = [
     case("everything of the passive side to another queue pair", "CM-07", CM + DATA + "!<so 0 q={$x|$qa}; {?<so 0 q=$x at=70000; ?<so 0 q=$x at=70000|>ack 0 m=1}", MUST_COMPLETE, ELSE),
     case("everything to the own queue pair of the sender", "CM-07", CM + "!>so 0 q={$qa|$qb}; {?>so 0 q=$qa at=70000; ?>so 0 q=$qa at=70000|<ack 0 m=1}", MUST_COMPLETE, ELSE),
     case("a READ to another queue pair", "CM-07", CM + "!>rd 0 dl=64 q={$x|$qb}; {?>rd 0 dl=64 q=$x at=70000|<ro 0 m=1}", MUST_COMPLETE, ELSE),
-    case("ACKs to another queue pair", "CM-07", CM + ">so 0; !<ack 0 m=1 q={$x|$qa}; {>so 0 at=70000; ?<ack 0 m=1 q=$x; >so 0 at=70000; ?<ack 0 m=1 q=$x|}", MUST_COMPLETE, ELSE),
-    case("ACKs to the queue pair of their sender", "CM-07", CM + ">so 0; !<ack 0 m=1 q={$qb|$qa}; {>so 0 at=70000; ?<ack 0 m=1 q=$qb|}", MUST_COMPLETE, ELSE),
+    case("ACKs to another queue pair", "CM-07", CM + ">so 0; !<ack 0 m=1 q={$x|$qa}; {>so 0 at=70000; ?<ack 0 m=1 q=$x; >so 0 at=70000; ?<ack 0 m=1 q=$x|}", "", EVERYWHERE),  # may be those of another queue pair from before the capture
+    case("ACKs to the queue pair of their sender", "CM-07", CM + ">so 0; !<ack 0 m=1 q={$qb|$qa}; {>so 0 at=70000; ?<ack 0 m=1 q=$qb|}", "", EVERYWHERE),  # may be those of another queue pair from before the capture
     case("one ACK to another queue pair", "CM-07", CM + DATA + ">so 2; !<ack 2 m=3 q={$x|$qa}; >so 3; <ack 3 m=4", "", EVERYWHERE),  # may be those of another queue pair from before the capture
-    case("ACKs of the active side to another queue pair", "CM-07", CM + "<so 0; !>ack 0 m=1 q={$x|$qb}; {<so 0 at=70000; ?>ack 0 m=1 q=$x|}", MUST_COMPLETE, ELSE),
-    case("one ACK to another queue pair, late in a capture", "CM-07", QUIET + CM.replace(">req at=1000", ">req at=6000000") + DATA + ">so 2; !<ack 2 m=3 q={$x|$qa}; >so 3; <ack 3 m=4",
-         MUST_COMPLETE, ELSE),
+    case("ACKs of the active side to another queue pair", "CM-07", CM + "<so 0; !>ack 0 m=1 q={$x|$qb}; {<so 0 at=70000; ?>ack 0 m=1 q=$x|}", "", EVERYWHERE),  # may be those of another queue pair from before the capture
     case("a NAK to another queue pair", "CM-07", CM + DATA + ">wo 2; !<nak2 2 m=2 q={$x|$qa}", "", EVERYWHERE),  # may be those of another queue pair from before the capture
-    case("READ responses to another queue pair", "CM-07", CM + ">rd 0 dl=64; !<ro 0 m=1 q={$x|$qa}; {>rd 0 dl=64 at=70000; ?<ro 0 m=1 q=$x|}", MUST_COMPLETE, ELSE),
+    case("READ responses to another queue pair", "CM-07", CM + ">rd 0 dl=64; !<ro 0 m=1 q={$x|$qa}; {>rd 0 dl=64 at=70000; ?<ro 0 m=1 q=$x|}", "", EVERYWHERE),  # may be those of another queue pair from before the capture
     case("an atomic's answer to another queue pair", "CM-07", CM + ">faa 0; !<aack 0 m=1 q={$x|$qa}", "", EVERYWHERE),  # may be those of another queue pair from before the capture
 
     # P_Keys
