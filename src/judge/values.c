@@ -29,7 +29,7 @@ static bool may_be_new_conn(const struct judge *j, const struct pkt *p, uint32_t
     struct req_dir *h = j->flows[flow].dir;
     enum seen_as as = h && p->op->flags & OPF_REQUEST ? req_dir_classify(h, p) : SEEN_RESTART;
 
-    return as == SEEN_RESTART || as == SEEN_GAP || as == SEEN_OLD;
+    return as == SEEN_RESTART || as == SEEN_GAP || as == SEEN_OLD || (as == SEEN_NEW && p->bth.psn != h->next);
 }
 
 /* A Last or Only packet was longer than the path MTU. It may belong to a new connection whose PSN fits by chance; if
