@@ -177,6 +177,7 @@ Test(smc_links, memory_and_tokens_of_one_link_are_those_of_all)
                       "%u: %s", v2, p->note.have & NOTE_ULP ? p->note.ulp : "nothing");
         }
         run_end(r);
+        cr_assert(r->n_over <= ARRAY_LEN(r->over), "%u", r->n_over);
         for (unsigned i = 0; i < r->n_over; i++)
             if (r->over[i].requested[ULP_FROM_CLIENT] && r->over[i].ended == ULP_COMPLETED)
                 cr_expect_eq(r->over[i].moved[ULP_FROM_CLIENT], r->over[i].requested[ULP_FROM_CLIENT], "data %u", i);

@@ -28,7 +28,7 @@ struct run {
     uint8_t bytes[2048];
     struct frame f;
     struct pkt p;
-    struct ulp_command over[8];
+    struct ulp_command over[32];
     unsigned n_over;
     struct buf text; /* of the last command: name, arguments, status */
 };
