@@ -219,14 +219,6 @@ void iwarp_repair_over(struct iwarp *w, const struct iwarp_repair *r)
             w->sub[i].repaired(w->sub[i].user, r);
 }
 
-void iwarp_again(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, const struct seq_span *at)
-{
-    rdmap_again(t, side, at);
-    for (unsigned i = 0; i < w->n_subs && !w->muted; i++)
-        if (w->sub[i].again)
-            w->sub[i].again(w->sub[i].user, &t->c, side, at->from, at->to);
-}
-
 /* The number of the same connection at another tap; 0: none. */
 static uint32_t number_elsewhere(const struct iwarp *w, const struct iwarp_conn *c)
 {

@@ -237,3 +237,11 @@ bool repairs_open(const struct tcp_conn *t, enum iwarp_side side, struct iwarp_r
     *r = t->side[side].repairs.repair;
     return t->side[side].repairs.open;
 }
+
+void iwarp_again(struct iwarp *w, struct tcp_conn *t, enum iwarp_side side, const struct seq_span *at)
+{
+    rdmap_again(t, side, at);
+    for (unsigned i = 0; i < w->n_subs && !w->muted; i++)
+        if (w->sub[i].again)
+            w->sub[i].again(w->sub[i].user, &t->c, side, at->from, at->to);
+}
