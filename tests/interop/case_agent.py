@@ -433,16 +433,26 @@ def case_agent_connection_manager(lab, wire, guest, port):
     gone(guest)
 
 
+def settled(a):
+    """The counters, once no packet of what went before is sent any more."""
+    for _ in range(20):
+        now = a("counters")
+        time.sleep(0.2)
+        if a("counters")["rdma.sent_pkts"] == now["rdma.sent_pkts"]:
+            return now
+    raise AssertionError("packets are sent all the time: %s" % now)
+
+
 def case_agent_counters(lab, wire, guest, port):
     """The counters rise by what was sent: by one SEND and its ACK, each counted as sent and received, on the loop of soft-RoCE."""
     ends = Ends(guest, port)
     a, pair = ends.agent, other_pair(ends)
-    before = a("counters")
+    before = settled(a)
     assert int(before["rdma.sent_pkts"]) >= 0 and any(w.startswith("eth0.") for w in before["all"]), before
     a("post recv", qp=pair, wr_id=1, sge=ends.mr + "+0:64")
     a("post send", qp=ends.qp, wr_id=2, sge=ends.mr + "+64:64")
     a.completions(ends.cq, 2)
-    after = a("counters")
+    after = settled(a)
     assert int(after["rdma.sent_pkts"]) == int(before["rdma.sent_pkts"]) + 2, (before, after)
     a("quit")
     gone(guest)
