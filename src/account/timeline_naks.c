@@ -102,11 +102,13 @@ static void take_rnr(struct timeline *t, struct direction *d, const struct event
     uint32_t psn = e->p->bth.psn;
     struct episode *x = episode_at(t, d->rnr.ep);
     const struct sent *s = req_dir_sent(e->h, psn);
+    const struct episode *row = episode_at(t, d->row);
     bool waits = d->rnr.open && d->rnr.psn == psn && !d->rnr.dropped;
 
     if (!x || d->rnr.psn != psn) {
         d->rnr.ep = episode_new(t, e->flow, TROUBLE_RNR, psn, now);
-        timeline_chain(t, d, d->rnr.ep);
+        if (!row || row->psn != psn)
+            timeline_chain(t, d, d->rnr.ep); /* else when the requester heeds it */
         x = episode_at(t, d->rnr.ep);
         if (x) {
             x->nak = frame_u32(e->p);

@@ -10,10 +10,11 @@
 void timeline_chain(struct timeline *t, struct direction *d, uint32_t ep)
 {
     struct episode *e = episode_at(t, ep), *before = episode_at(t, d->row);
+    bool arrived = before && t->episodes[before->root].why == TROUBLE_RNR && e && e->why == TROUBLE_TIMEOUT;
 
     if (!e)
         return;
-    if (before && d->row != ep && before->psn == e->psn) {
+    if (before && d->row != ep && before->psn == e->psn && e->why != TROUBLE_RNR && !arrived) {
         e->root = before->root;
         e->tries = before->tries;
     }
@@ -158,8 +159,10 @@ static void back_by_nak(struct timeline *t, struct direction *d, const struct ev
         timeline_claim(t, d, d->stuck.ts, now, BEFORE_LOSS | 1u << TIME_LOSS_NAK, state, ep);
     if (ep == NO_EPISODE)
         ep = episode_new(t, e->flow, state == TIME_RNR ? TROUBLE_RNR : TROUBLE_SEQ_NAK, e->p->bth.psn, now);
-    if (state == TIME_RNR && ep != NO_EPISODE)
+    if (state == TIME_RNR && ep != NO_EPISODE) {
         note_wait(&t->episodes[ep], n->open ? n->ts : now, now);
+        d->row = ep;
+    }
     resend_from(t, d, e, ep);
 }
 

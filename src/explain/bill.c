@@ -34,7 +34,6 @@ struct billing {
     struct place_in_time *at;
     uint32_t n_at;
     uint32_t *of;                 /* by number of the episode: its incident */
-    uint32_t *lost;               /* by number of an RNR episode: the incident of the ACK timeouts behind it */
     struct first_of_kind *firsts; /* KINDS places */
 };
 
@@ -296,14 +295,6 @@ static uint32_t rest_of(const struct billing *w, const struct episode *e)
     return i;
 }
 
-/* The incident of the row of episodes of `e`. What is lost when retransmitted after an RNR NAK is other trouble. */
-static uint32_t *of_the_row(const struct billing *w, const struct episode *e)
-{
-    bool other = e->why == TROUBLE_TIMEOUT && timeline_episode(w->x->timeline, e->root)->why == TROUBLE_RNR;
-
-    return other ? &w->lost[e->root] : &w->of[e->root];
-}
-
 /* The incident of an episode that begins a row. */
 static uint32_t incident_of(const struct billing *w, const struct episode *e)
 {
@@ -502,10 +493,10 @@ static void bill_all(struct billing *w)
     for (uint32_t i = 0; i < n; i++) {
         const struct episode *e = timeline_episode(w->x->timeline, i);
         uint32_t *row;
-        w->of[i] = w->lost[i] = NOT_FOUND;
+        w->of[i] = NOT_FOUND;
         if (e->bill <= 0 || is_reported_elsewhere(w->x, e))
             continue;
-        row = of_the_row(w, e);
+        row = &w->of[e->root];
         w->of[i] = *row == NOT_FOUND || bill_is_failure(e) ? incident_of(w, e) : *row;
         if (w->of[i] == NOT_FOUND)
             continue;
@@ -566,10 +557,9 @@ void explain_bill(struct explainer *x)
 
     w.at = calloc(x->n + 1u, sizeof *w.at);
     w.of = calloc(timeline_episodes(x->timeline) + 1u, sizeof *w.of);
-    w.lost = calloc(timeline_episodes(x->timeline) + 1u, sizeof *w.lost);
     w.firsts = calloc(KINDS, sizeof *w.firsts);
     x->room = INCIDENTS_MAX;
-    if (w.at && w.of && w.lost && w.firsts) {
+    if (w.at && w.of && w.firsts) {
         note_incidents(&w);
         bill_all(&w);
         for (uint32_t i = 0; i < x->n; i++)
@@ -579,6 +569,5 @@ void explain_bill(struct explainer *x)
     }
     free(w.at);
     free(w.of);
-    free(w.lost);
     free(w.firsts);
 }

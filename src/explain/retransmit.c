@@ -47,16 +47,32 @@ static uint32_t damaged_psn(const struct flow_notes *t, uint32_t frame)
     return t->requests.bad[i].psn;
 }
 
+/* True if an earlier copy than the latest was answered by a NAK for its PSN, as by an RNR NAK. */
+static bool was_refused(const struct event *e, const struct sent *s)
+{
+    const struct req_dir *h = e->h;
+    bool rnr = h->rnr.have && h->rnr.psn == s->psn && h->rnr.ts < s->ts,
+         seq = h->seq.have && h->seq.psn == s->psn && h->seq.ts < s->ts;
+
+    return s->copies > 1 && (rnr || seq);
+}
+
+/* The copy of `s` that had no response: the first, or the latest if others had one; 0: not known. */
+static uint32_t copy_in_vain(const struct event *e, const struct sent *s)
+{
+    return !s ? 0 : was_refused(e, s) ? s->last : s->first;
+}
+
 /* Retransmission on ACK timeout because a later packet, or a response, was corrupted before the tap; NULL: none was. */
 static struct incident *report_bad_silence(struct explainer *x, const struct event *e, const struct flow_notes *t,
                                            const struct sent *s)
 {
     const struct flow *f = conn_flow_at(observer_conns(x->observer), e->flow);
-    uint32_t psn = e->p->bth.psn, n = ((e->h->next - psn) & PSN_MASK) + 1, peer = f->peer;
-    const struct bad_packet *stray = s && !t->responses.last_frame ? damaged_response(x, f, psn, n, s->first) : NULL;
-    uint32_t bad = s ? damaged_since(t, psn, n, s->first) : 0;
+    uint32_t psn = e->p->bth.psn, n = ((e->h->next - psn) & PSN_MASK) + 1, peer = f->peer, since = copy_in_vain(e, s);
+    const struct bad_packet *stray = s && !t->responses.last_frame ? damaged_response(x, f, psn, n, since) : NULL;
+    uint32_t bad = s ? damaged_since(t, psn, n, since) : 0;
     uint32_t answer = stray                                      ? stray->frame
-                      : s && peer != FLOW_NONE && x->notes[peer] ? damaged_since(x->notes[peer], psn, n, s->first)
+                      : s && peer != FLOW_NONE && x->notes[peer] ? damaged_since(x->notes[peer], psn, n, since)
                                                                  : 0;
     struct incident *st = bad      ? damaged_incident(x, t, bad, e->p)
                           : stray  ? incident_at(x, stray->incident)
@@ -67,7 +83,7 @@ static struct incident *report_bad_silence(struct explainer *x, const struct eve
         return NULL;
     incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
     st->by = icrc_of(e->p);
-    st->start = s->ts_first;
+    st->start = since == s->first ? s->ts_first : s->ts;
     st->silence = silence_before(e, s);
     incident_concerns(st, bad ? psn : stray ? stray->psn : damaged_psn(x->notes[peer], answer), 0, bad != 0);
     if (bad)
@@ -140,22 +156,6 @@ static bool nothing_between(const struct event *e, const struct sent *last)
     uint16_t id = frame_ip_id(e->p);
 
     return last && last->ip_id && id && id == (uint16_t)(last->ip_id + 1);
-}
-
-/* True if an earlier copy than the latest was answered by a NAK for its PSN, as by an RNR NAK. */
-static bool was_refused(const struct event *e, const struct sent *s)
-{
-    const struct req_dir *h = e->h;
-    bool rnr = h->rnr.have && h->rnr.psn == s->psn && h->rnr.ts < s->ts,
-         seq = h->seq.have && h->seq.psn == s->psn && h->seq.ts < s->ts;
-
-    return s->copies > 1 && (rnr || seq);
-}
-
-/* The copy of `s` that had no response: the first, or the latest if others had one; 0: not known. */
-static uint32_t copy_in_vain(const struct event *e, const struct sent *s)
-{
-    return !s ? 0 : was_refused(e, s) ? s->last : s->first;
 }
 
 /* The hypothesis about a retransmission on ACK timeout, by whether a response passed the tap. */
@@ -249,6 +249,29 @@ static bool goes_on(struct explainer *x, const struct event *e, struct flow_note
     incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
     t->hypotheses.open = number;
     return true;
+}
+
+/* The requester heeds an RNR NAK: the copy that it retransmitted on ACK timeout before has arrived, and a further ACK
+ * timeout is other trouble.
+ *
+ *   request   5 ......... 5'           5" ......... 5"'
+ *   response                 RNR NAK                       one ACK timeout before the RNR NAK, one after it
+ */
+static void settle_by_rnr(struct explainer *x, const struct event *e, struct flow_notes *t)
+{
+    struct incident *st = incident_at(x, t->hypotheses.open);
+    uint32_t psn = e->p->bth.psn;
+    const struct sent *s = req_dir_sent(e->h, psn);
+
+    if (e->h->rnr.psn != psn || retries_timer_of_rnr(e->h, e->h->timeout, e->p->frame->ts))
+        return;
+    t->hypotheses.not_received = t->hypotheses.silent = NO_INCIDENT;
+    if (!st || !st->has_psn || st->psn != psn || !st->is_request)
+        return;
+    st->lost = e->h->rnr.ts - st->start;
+    st->arrived = e->h->rnr.frame;
+    st->arrival = s && s->ts < e->h->rnr.ts ? e->h->rnr.ts - s->ts : st->arrival;
+    t->hypotheses.open = t->hypotheses.rnr_psn == psn ? t->hypotheses.rnr : NO_INCIDENT;
 }
 
 /* Go-back-N, and the tap saw copies of the first packet, but all of them damaged: one incident. */
@@ -393,8 +416,10 @@ static void report_back(struct explainer *x, const struct event *e, struct flow_
 
     for (unsigned n = 1; a && n < 8 && (older = req_dir_read(e->h, e->p->bth.psn, n)) != NULL; n++)
         a = older;
-    if (e->why == BACK_RNR)
+    if (e->why == BACK_RNR) {
         explain_late_try(x, e, t);
+        settle_by_rnr(x, e, t);
+    }
     if (e->why == BACK_RNR || goes_on(x, e, t))
         return;
     if (e->why == BACK_SEQ_NAK && e->h->rnr.have && e->h->rnr.psn == e->h->seq.psn)
