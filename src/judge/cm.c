@@ -130,6 +130,16 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
 
 /* --- One function per message type ------------------------------------------------------------ */
 
+/* True if the REQ is a copy that was due when it was sent, before the connection was established, and that the network
+ * delayed. */
+static bool is_delayed_req(const struct cm_packet *c, ns_t since)
+{
+    const struct cm_copies *req = &c->s->req;
+
+    return !c->s->ended && since <= COPY_WITHIN && CM_HAS(&req->m, req, remote_timeout) &&
+           c->p->frame->ts - req->ts >= cm_time(req->m.req.remote_timeout) && cm_msg_same(c->m, &req->m);
+}
+
 /* True if the REQ begins another connection, to which the active side gives the communication id of one that ended, or
  * that it gave up. A retransmitted REQ may cross a REJ; it is not sent any more once the connection is established or
  * being closed, but may be captured a little later: behind the RTU of its sender, or the DREP of its peer. */
@@ -142,6 +152,8 @@ static bool begins_anew(const struct judge *j, const struct cm_packet *c)
     if (c->p->ttl != s->req.ttl && c->p->frame->ts - s->req.ts <= COPY_WITHIN && cm_msg_same(c->m, &s->req.m))
         return false; /* a copy from the other side of a router, captured after a short connection has ended */
     if (!s->ended && !s->established)
+        return false;
+    if (is_delayed_req(c, since))
         return false;
     if (s->closed && step > COPY_WITHIN)
         return true; /* the time stamps do not tell, and a REQ rarely crosses a DREP */

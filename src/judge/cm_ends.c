@@ -382,11 +382,14 @@ bool cm_answered_before(const struct judge *j, const struct cm_packet *req)
 }
 
 /* How long after the beginning of the capture a REP may be retransmitted for a REQ sent before it: until the REQ itself
- * would have been retransmitted, plus the time in flight. At a tap between the ends twice as long: both retransmissions
- * may have been lost once more. */
+ * would have been retransmitted, plus the time in flight. At a tap that may be between the ends twice as long: both
+ * retransmissions may have been lost before it once more; at one that is, several times. */
 static ns_t may_lack_req(const struct judge *j, const struct cm_packet *c)
 {
-    return REQ_AGAIN * (judge_side(j, conn_tap_of(c->p->frame)) == TAP_MIDDLE ? 2 : 1) + REQ_AGAIN / 10;
+    enum tap_side side = judge_side(j, conn_tap_of(c->p->frame));
+    bool at_end = side == TAP_REQUESTER || side == TAP_RESPONDER;
+
+    return REQ_AGAIN * (side == TAP_MIDDLE ? 4 : at_end ? 1 : 2) + REQ_AGAIN / 10;
 }
 
 /* True if the message was sent so late in the capture that this would have the REQ that it follows. */

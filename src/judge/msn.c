@@ -22,14 +22,19 @@ static bool messages_to(struct req_dir *h, uint32_t psn, uint32_t *n)
     return true;
 }
 
-/* The PSN up to which the responder may have executed requests. It drops requests after a gap, unless requests that
- * were not captured may have closed the gap. */
-static uint32_t executed_end(const struct judge *j, const struct judged *a)
+/* True if the responder must have dropped what was sent ahead of the request that it lacked, unless requests that were
+ * not captured may have closed the gap. */
+static bool drops_ahead(const struct judge *j, const struct judged *a)
 {
     const struct req_dir *h = a->h;
-    bool certain = judge_tap_at_responder(j, a->flow, a->p) && !h->vague && psn_diff(a->p->bth.psn, h->gbn) < 0;
 
-    return certain ? h->gbn : h->next;
+    return judge_tap_at_responder(j, a->flow, a->p) && !h->vague && psn_diff(a->p->bth.psn, h->gbn) < 0;
+}
+
+/* The PSN up to which the responder may have executed requests. */
+static uint32_t executed_end(const struct judge *j, const struct judged *a)
+{
+    return drops_ahead(j, a) ? a->h->gbn : a->h->next;
 }
 
 static bool is_plain_ack(const struct pkt *p)
@@ -194,16 +199,27 @@ static void add_msn(struct judge *j, const struct judged *a, const struct found 
     t->fault.above = above;
 }
 
+/* True if all requests seen may be duplicates, whose first copies were not captured, and `p` answers one: then it
+ * counts later messages as well. A duplicate SEND or WRITE is answered with the latest PSN. */
+static bool may_answer_duplicate(const struct msn_known *t, const struct pkt *p)
+{
+    return !t->from_start && !t->advanced && !is_plain_ack(p);
+}
+
 static void report_msn(struct judge *j, const struct judged *a, uint32_t limit, bool above)
 {
     const struct msn_known *t = &a->f->history->msn;
     struct found f = found_of(rsp_msn_rule(a->p), a->flow);
+    bool start = !above && may_answer_duplicate(t, a->p),
+         other_pair = f.rule == RULE_ACK_07 && j->flow[a->flow].paired_by == PAIR_PSN;
+    /* packets that the responder must have dropped may have reached it late, behind the one that it lacked */
+    bool late = above && drops_ahead(j, a) && a->h->gbn != a->h->next;
 
     f.cause = t->frame;
     /* the number of messages before the capture follows from the previous response, if both answer these requests */
-    f.has = f.rule == RULE_ACK_07 && j->flow[a->flow].paired_by == PAIR_PSN ? 0 : N_START;
-    f.lacks = order_is_certain(j, a) ? 0 : N_CLOCK;
-    f.needs = msn_needs(a, above);
+    f.has = other_pair || start ? 0 : N_START;
+    f.lacks = order_is_certain(j, a) && !late ? 0 : N_CLOCK;
+    f.needs = msn_needs(a, above) | (start ? N_START : 0) | (late ? N_CLOCK : 0);
     f.expected = say(j, "MSN %u at %s", limit & PSN_MASK, above ? "most" : "least");
     f.seen = say(j, "%u", a->p->aeth.msn);
     f.text = !t->frame ? rule_table[f.rule].reason.text
@@ -279,6 +295,7 @@ void msn_response(struct judge *j, const struct judged *a)
     if (LIKELY(t->have && !contradicts(carried, t->known))) {
         t->known = common_range(carried, t->known);
         t->odd = false;
+        t->advanced |= t->frame && psn_diff(a->p->aeth.msn, t->seen) > 0;
     } else if (t->odd && !contradicts(carried, t->other)) {
         t->known = common_range(carried, t->other);
         t->odd = t->from_start = false;

@@ -413,6 +413,12 @@ static bool is_settled_reliable(const struct steady *service)
     return service->have && !service->pending && (service->value == SVC_RC || service->value == SVC_XRC);
 }
 
+/* True if the responses `r` that were seen may be those of an earlier connection, before the requests `q`. */
+static bool may_be_older(const struct jflow *r, const struct jflow *q, bool is_response)
+{
+    return !is_response && r->service.value_frame < q->service.value_frame;
+}
+
 /* The transport services of the two directions differ: of requests `q`, and of the responses `r` to them. */
 static void services_differ(struct judge *j, const struct pkt *p, uint32_t of, const struct jflow *q,
                             const struct jflow *r)
@@ -439,9 +445,9 @@ static void compare_ends(struct judge *j, const struct pkt *p, uint32_t flow, st
     uint32_t peer = j->flow[flow].peer, of;
     struct jflow *g = peer == FLOW_NONE ? NULL : &j->flows[peer];
     uint32_t a = f->pkey.value, b;
-    bool pkeys_differ, migreqs_differ, differ;
+    bool pkeys_differ, migreqs_differ, differ, older;
 
-    if (!f->pkey.have || !g || !g->pkey.have)
+    if (!f->pkey.have || !g || !g->pkey.have || j->flow[peer].peer != flow) /* the peer has another connection now */
         return;
     of = g->dir ? peer : flow;
     judge_usual_catch_up(g);
@@ -451,10 +457,11 @@ static void compare_ends(struct judge *j, const struct pkt *p, uint32_t flow, st
         f->migreq.value != g->migreq.value && !f->migreq.pending && !g->migreq.pending && f->path == g->path;
     differ = is_settled_reliable(&f->service) && is_settled_reliable(&g->service) &&
              f->service.value != g->service.value && (of == flow ? g : f)->has_rsp;
-    if (UNLIKELY((pkeys_differ || migreqs_differ || differ) && p && !judge_pairing_is_settled(j, of)))
+    older = differ && may_be_older(of == flow ? g : f, of == flow ? f : g, p && of != flow);
+    if (UNLIKELY((pkeys_differ || migreqs_differ || differ) && p && (older || !judge_pairing_is_settled(j, of))))
         return;
     f->ends_compared = g->ends_compared = true;
-    if (UNLIKELY(differ))
+    if (UNLIKELY(differ && !older))
         services_differ(j, p, of, of == flow ? f : g, of == flow ? g : f);
     if (UNLIKELY(pkeys_differ))
         judge_found(
