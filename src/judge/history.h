@@ -25,10 +25,12 @@ struct msn_range {
 };
 /* How many messages the responder had completed before the first one seen, derived from the MSNs of responses. */
 struct msn_known {
-    bool have;              /* `known` was derived from a response */
-    bool odd;               /* the latest response contradicts `known`; `other` follows from it */
-    bool from_start;        /* the first message of the queue pair was seen: `known` is 0 */
-    bool advanced;          /* a response that agrees counts more messages than the one before it */
+    bool have;       /* `known` was derived from a response */
+    bool odd;        /* the latest response contradicts `known`; `other` follows from it */
+    bool from_start; /* the first message of the queue pair was seen: `known` is 0 */
+    bool answered;   /* a response to a request that was seen had the MSN `answer` */
+    bool advanced;   /* ... and a later one counted more messages */
+    uint32_t answer;
     uint32_t from;          /* PSN from which on no request was missed; earlier ones do not count */
     uint32_t frame, seen;   /* the latest response that agrees, and its MSN */
     uint32_t agreed;        /* responses that gave a single value, equal to `known` */

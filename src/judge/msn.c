@@ -199,18 +199,29 @@ static void add_msn(struct judge *j, const struct judged *a, const struct found 
     t->fault.above = above;
 }
 
-/* True if all requests seen may be duplicates, whose first copies were not captured, and `p` answers one: then it
- * counts later messages as well. A duplicate SEND or WRITE is answered with the latest PSN. */
-static bool may_answer_duplicate(const struct msn_known *t, const struct pkt *p)
+/* True if all requests seen may be duplicates, whose first copies were not captured: each response counts all of their
+ * messages. */
+static bool may_be_duplicates(const struct msn_known *t)
 {
-    return !t->from_start && !t->advanced && !is_plain_ack(p);
+    return !t->from_start && !t->advanced;
+}
+
+static void note_advance(const struct judged *a)
+{
+    struct msn_known *t = &a->f->history->msn;
+
+    if (!rsp_has_msn(a->p) || psn_diff(a->p->bth.psn, a->h->start) < 0)
+        return;
+    t->advanced |= t->answered && psn_diff(a->p->aeth.msn, t->answer) > 0;
+    t->answered = true;
+    t->answer = a->p->aeth.msn;
 }
 
 static void report_msn(struct judge *j, const struct judged *a, uint32_t limit, bool above)
 {
     const struct msn_known *t = &a->f->history->msn;
     struct found f = found_of(rsp_msn_rule(a->p), a->flow);
-    bool start = !above && may_answer_duplicate(t, a->p),
+    bool start = !above && may_be_duplicates(t),
          other_pair = f.rule == RULE_ACK_07 && j->flow[a->flow].paired_by == PAIR_PSN;
     /* packets that the responder must have dropped may have reached it late, behind the one that it lacked */
     bool late = above && drops_ahead(j, a) && a->h->gbn != a->h->next;
@@ -274,7 +285,7 @@ bool msn_is_told(const struct judge *j, const struct judged *a)
     return is_sure(a, is_above(carried, t->known)) || j->o.complete;
 }
 
-void msn_response(struct judge *j, const struct judged *a)
+static void take_msn(struct judge *j, const struct judged *a)
 {
     struct msn_known *t = &a->f->history->msn;
     const struct jflow *peer = &j->flows[j->flow[a->flow].peer];
@@ -295,7 +306,6 @@ void msn_response(struct judge *j, const struct judged *a)
     if (LIKELY(t->have && !contradicts(carried, t->known))) {
         t->known = common_range(carried, t->known);
         t->odd = false;
-        t->advanced |= t->frame && psn_diff(a->p->aeth.msn, t->seen) > 0;
     } else if (t->odd && !contradicts(carried, t->other)) {
         t->known = common_range(carried, t->other);
         t->odd = t->from_start = false;
@@ -316,10 +326,20 @@ void msn_response(struct judge *j, const struct judged *a)
     t->seen = a->p->aeth.msn;
 }
 
+void msn_response(struct judge *j, const struct judged *a)
+{
+    take_msn(j, a);
+    note_advance(a);
+}
+
 /* Messages were missed, or the queue pair may belong to a new connection: the count restarts at PSN `from`. */
 static void forget_msn(struct history *t, uint32_t from)
 {
-    t->msn = (struct msn_known){.from = history_later(from, t->msn.from), .fault = t->msn.fault};
+    t->msn = (struct msn_known){.from = history_later(from, t->msn.from),
+                                .answered = t->msn.answered,
+                                .advanced = t->msn.advanced,
+                                .answer = t->msn.answer,
+                                .fault = t->msn.fault};
 }
 
 void msn_request(const struct judged *a)
