@@ -29,7 +29,7 @@ struct msn_known {
     bool odd;        /* the latest response contradicts `known`; `other` follows from it */
     bool from_start; /* the first message of the queue pair was seen: `known` is 0 */
     bool answered;   /* a response to a request that was seen had the MSN `answer` */
-    bool advanced;   /* ... and a later one counted more messages */
+    bool advanced;   /* ... and a later one counted more, or an ACK: what follows is no duplicate */
     uint32_t answer;
     uint32_t from;          /* PSN from which on no request was missed; earlier ones do not count */
     uint32_t frame, seen;   /* the latest response that agrees, and its MSN */

@@ -212,7 +212,8 @@ static void note_advance(const struct judged *a)
 
     if (!rsp_has_msn(a->p) || psn_diff(a->p->bth.psn, a->h->start) < 0)
         return;
-    t->advanced |= t->answered && psn_diff(a->p->aeth.msn, t->answer) > 0;
+    /* a duplicate SEND or WRITE is acknowledged by the latest PSN: what is sent after that is new */
+    t->advanced |= is_plain_ack(a->p) || (t->answered && psn_diff(a->p->aeth.msn, t->answer) > 0);
     t->answered = true;
     t->answer = a->p->aeth.msn;
 }
