@@ -112,6 +112,15 @@ static enum goes_on goes_on_with_next(const struct req_dir *h, const struct sent
     return GOES_ON;
 }
 
+/* Whether request `p` may read the rest of a READ among whose responses is its PSN. */
+static bool is_rest_of_read(struct req_dir *h, const struct pkt *p)
+{
+    const struct read_req *k = req_dir_read(h, p->bth.psn, 0);
+    uint64_t before = k ? (uint64_t)((p->bth.psn - k->psn) & PSN_MASK) * h->pmtu : 0;
+
+    return k && p->have & H_RETH && p->reth.va == k->va + before && p->reth.rkey == k->rkey;
+}
+
 /* Whether request `p`, with MigReq set, continues the requests of `flow`, which had it clear: it has the next PSN, or
  * retransmits a request. That one may have been acknowledged: the ACK may have been lost on the failed path. */
 static enum goes_on goes_on(void *user, uint32_t flow, const struct pkt *p)
@@ -127,7 +136,8 @@ static enum goes_on goes_on(void *user, uint32_t flow, const struct pkt *p)
     same = request_at(h, p->bth.psn);
     if (!same)
         return psn_in(p->bth.psn, h->start, (h->next - h->start) & PSN_MASK) ? MAY_GO_ON : GOES_NOT_ON;
-    like = same->psn != p->bth.psn || (same->reth == request_reth(p) && same->len == p->payload_len);
+    like =
+        same->psn != p->bth.psn ? is_rest_of_read(h, p) : same->reth == request_reth(p) && same->len == p->payload_len;
     return same->opcode == p->bth.opcode && like ? GOES_ON : GOES_NOT_ON;
 }
 

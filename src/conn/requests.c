@@ -532,7 +532,7 @@ static __attribute__((noinline)) void take_any(struct req_dir *h, const struct p
     if (UNLIKELY(!h->pmtu && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
         req_dir_set_pmtu(h, p->payload_len);
     span = req_dir_span(h, p);
-    h->loose = req_dir_is_unknown_read(h, p);
+    h->loose = req_dir_is_unknown_read(h, p) || (was_loose && !h->pmtu && as != SEEN_NEW && as != SEEN_GAP);
     count_request(h, p, as);
     h->last_frame = frame_u32(p);
     h->last_ts = p->frame->ts;

@@ -65,18 +65,25 @@ bool judge_pairing_is_settled(const struct judge *j, uint32_t flow)
     return j->flow[flow].paired_by != PAIR_PSN || (h && h->rsp_packets >= PAIRING_PROVED);
 }
 
+static bool is_similar(const struct req_dir *h, uint32_t psn)
+{
+    return psn_in(psn, psn_add(h->next, (uint32_t)-SIMILAR_PSNS), 2 * SIMILAR_PSNS);
+}
+
 /* Whether the responses that count as those to the requests of `flow` may be those to the requests of flow `other`, as
  * both are at similar PSNs, or `other` has responses to requests that were not captured. */
 static bool may_be_confused(const struct judge *j, uint32_t flow, uint32_t other)
 {
     const struct flow *f = &j->flow[flow], *g = &j->flow[other];
     const struct req_dir *h = j->flows[flow].dir, *o = j->flows[other].dir;
-    bool unpaired = g->peer == FLOW_NONE && j->flows[other].has_rsp;
-    bool similar = o && o->have_next && psn_in(o->next, psn_add(h->next, (uint32_t)-SIMILAR_PSNS), 2 * SIMILAR_PSNS);
+    const struct jflow *r = &j->flows[other];
+    bool unpaired = g->peer == FLOW_NONE && r->has_rsp;
+    bool stray = other != f->peer && r->unmatched && g->paired_by == PAIR_PSN && is_similar(h, r->unmatched_last);
+    bool similar = o && o->have_next && is_similar(h, o->next);
 
     if (other != flow && (similar || unpaired) && same_direction(g, f))
         return true; /* the peer of `flow` may be that of `other` */
-    return unpaired && opposite_direction(g, f);
+    return (unpaired || stray) && opposite_direction(g, f);
 }
 
 /* Whether there is such a flow: one between the same addresses; any one if there are alternate paths. */

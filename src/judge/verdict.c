@@ -486,6 +486,14 @@ static unsigned check_response(struct judge *j, const struct judged *a, struct v
     return at_responder(j, a) ? n : shadow_check_response(a->f->shadow, a->p, false, v);
 }
 
+#define FEW_RESPONSES 4 /* with so few, paired by PSN alone, one of another kind speaks against the pairing */
+
+static bool is_of_other_requests(const struct judge *j, const struct judged *a, const struct verdict *v)
+{
+    return v->about && strcmp(v->about, "opcode") == 0 && j->flow[a->flow].paired_by == PAIR_PSN &&
+           a->h->rsp_packets < FEW_RESPONSES;
+}
+
 void judge_response_verdicts(struct judge *j, const struct judged *a)
 {
     struct verdict v[SHADOW_FOUND];
@@ -498,6 +506,10 @@ void judge_response_verdicts(struct judge *j, const struct judged *a)
         if (rule_table[v[i].rule].traits & T_MSN && msn_is_told(j, a))
             continue;
         needs_of_response(a, &v[i], &has, &lacks);
+        if (is_of_other_requests(j, a, &v[i])) {
+            v[i].needs |= N_PAIRED;
+            lacks |= N_PAIRED;
+        }
         report(j, a, &v[i], has, lacks);
     }
 }
