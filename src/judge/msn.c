@@ -206,9 +206,12 @@ static bool may_be_duplicates(const struct msn_known *t)
     return !t->from_start && !t->advanced;
 }
 
+/* Once a response counts a new message, the requests seen are those that it counts: what followed from responses to
+ * duplicates is forgotten. */
 static void note_advance(const struct judged *a)
 {
     struct msn_known *t = &a->f->history->msn;
+    bool was = t->advanced;
 
     if (!rsp_has_msn(a->p) || psn_diff(a->p->bth.psn, a->h->start) < 0)
         return;
@@ -216,6 +219,10 @@ static void note_advance(const struct judged *a)
     t->advanced |= is_plain_ack(a->p) || (t->answered && psn_diff(a->p->aeth.msn, t->answer) > 0);
     t->answered = true;
     t->answer = a->p->aeth.msn;
+    if (t->advanced && !was && !t->from_start) {
+        t->have = t->odd = false;
+        t->agreed = 0;
+    }
 }
 
 static void report_msn(struct judge *j, const struct judged *a, uint32_t limit, bool above)
@@ -329,8 +336,8 @@ static void take_msn(struct judge *j, const struct judged *a)
 
 void msn_response(struct judge *j, const struct judged *a)
 {
-    take_msn(j, a);
     note_advance(a);
+    take_msn(j, a);
 }
 
 /* Messages were missed, or the queue pair may belong to a new connection: the count restarts at PSN `from`. */
