@@ -103,6 +103,7 @@ void timeline_last_frame(struct timeline *t, uint32_t tap, ns_t ts);
 struct timeline_use {
     uint64_t episodes, ports, guesses, cnps;
     bool pauses;
+    bool gathers; /* what a requester lost after CNPs depends on those of other hosts that send to the same one */
 };
 struct timeline_use timeline_use(const struct timeline *t);
 /* Whether the tables have room for so much, so that nothing of a host takes the place of what was kept of another. */

@@ -3,6 +3,7 @@
 #define RDMATRACE_ACCOUNT_TIMELINE_IMPL_H
 
 #include "dissect/link/macc.h"
+#include "src/account/arrivals.h"
 #include "src/account/timeline.h"
 #include "src/taps/step.h"
 
@@ -328,6 +329,7 @@ struct port {
     ns_t still, awake; /* the latest time in which it sent no request for STOP_LEAST or longer */
     struct turn turns[TURNS];
     uint32_t n_turns;                                       /* so far; the latest is at (n_turns - 1) % TURNS */
+    struct arrivals in;                                     /* requests to it */
     struct pause_passed passed[PAUSE_CLASSES][PAUSES_OVER]; /* by class, of the usual map of DSCPs or of the VLAN tag */
 };
 #define PORTS_MOST 65536 /* all further ones count as one */
@@ -405,6 +407,7 @@ struct timeline {
     struct port spare; /* of all hosts for which there is no memory */
     struct early_cnp cnps[EARLY_CNPS];
     bool have_cnps;       /* any of them */
+    bool gathers;         /* as in struct timeline_use */
     uint32_t cnp_guesses; /* flows looked at for them, GUESSES_MOST at most */
     struct paused pauses[PAUSES];
     uint64_t unpaused[PAUSE_CLASSES]; /* by class: DSCPs of which requests passed while it was paused, a mask */

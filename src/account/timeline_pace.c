@@ -179,11 +179,8 @@ static void claim_throttled(struct timeline *t, struct direction *d, const struc
 
 /* --- How fast the host sends ------------------------------------------------------------------ */
 
-#define PACE_BYTES      65536 /* as many bytes of frames as a pace is the time of */
-#define FRAME_MOST      8192  /* no frame of RoCE has more bytes: 4096 of payload and headers */
-#define FRAME_EXTRA     24    /* bytes that pass with each frame: preamble, frame check sequence, gap between packets */
-#define FRAME_BYTE_MOST 8     /* ns of a byte at 1 Gbit/s, the slowest link that carries RDMA */
-#define PACE_MOST       NS_PER_S /* a gap that is longer does not tell how fast the host sends */
+#define FRAME_MOST      8192 /* no frame of RoCE has more bytes: 4096 of payload and headers */
+#define FRAME_BYTE_MOST 8    /* ns of a byte at 1 Gbit/s, the slowest link that carries RDMA */
 
 ns_t timeline_frame_takes(const struct direction *d, uint32_t len)
 {
@@ -231,7 +228,10 @@ static inline ns_t take_turn(struct timeline *t, struct direction *d, const stru
 
     if (UNLIKELY(!d->host))
         d->host = timeline_port(t, &f->src, f->tap);
+    if (UNLIKELY(!d->peer))
+        d->peer = timeline_port(t, &f->dst, f->tap);
     p = d->host;
+    arrivals_add(&d->peer->in, p, bytes_of(e), now);
     near = now - p->ts;
     if (UNLIKELY(near >= STOP_LEAST)) {
         p->still = p->ts;
@@ -376,14 +376,15 @@ static bool was_full(const struct direction *d, const struct event *e)
 /* A wide gap before the first packet of a message: the pacer made it if packets within messages are as far apart, else
  * the program had nothing to send. While that spacing is not known: the pacer, if requests are outstanding and none was
  * acknowledged just now. `own`: time that the frame before takes. */
-static void watch_start(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, ns_t due)
+static void watch_start(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now, ns_t due,
+                        ns_t until)
 {
     ns_t own = timeline_frame_takes(d, d->last_len), busy = port_is_busy(d, from);
     bool known = spacing_is_known(d), released = is_released(d, from, now, own + own / 8 + busy);
     bool at_once = d->cut.answers <= 1 && is_released(d, from, now, own / 16 + busy);
     const struct open_gap g = {.from = d->last_new,
                                .due = due,
-                               .to = now,
+                               .to = until,
                                .len = d->last_len,
                                .ended = at_once && is_released(d, from, now, own / 16),
                                .busy = at_once && busy && now >= from + busy && was_full(d, e)};
@@ -392,7 +393,7 @@ static void watch_start(struct timeline *t, struct direction *d, const struct ev
         return;
     released &= d->cut.answers <= 1; /* with two, the earlier response would have released the request already */
     if (known ? is_as_spaced(d, &g) : timeline_outstanding(d, e->h) && !released)
-        claim_throttled(t, d, e, due, now);
+        claim_throttled(t, d, e, due, until);
     else if (!known)
         keep_open(d, &g);
 }
@@ -411,26 +412,50 @@ static bool is_window(struct direction *d, const struct event *e, ns_t from, ns_
     return d->cut.released >= RELEASED_SURE || at_once;
 }
 
-/* A new request after CNPs: it was due as soon as each other queue pair that sent meanwhile had its turn. */
+/* Time that a frame of `len` bytes takes at least: requests may have followed each other at a distance as a rule. */
+static ns_t least_takes(const struct direction *d, uint32_t len)
+{
+    return d->host ? d->host->least * (len + FRAME_EXTRA) / PACE_BYTES : 0;
+}
+
+/* Requests of other hosts came to the receiver since the latest new one, so that those before, too, may have come more
+ * slowly than their host sends; but their link rested meanwhile, until *until: the new one has not waited behind them.
+ * It was due as soon as its host has shown that it can send. */
+static void tell_among(struct timeline *t, const struct direction *d, ns_t *own, ns_t *due, ns_t *until)
+{
+    ns_t turn = *due - *own, least = least_takes(d, d->last_len);
+
+    if (!least || least >= *own || !arrivals_rested(&d->peer->in, d->last_new, until))
+        return;
+    *own = least;
+    *due = turn + least;
+    t->gathers = true;
+}
+
+/* A new request after CNPs: it was due as soon as each other queue pair that sent meanwhile had its turn, and other
+ * hosts to the same receiver. */
 static void watch_spacing(struct timeline *t, struct direction *d, const struct event *e, ns_t from, ns_t now)
 {
-    ns_t own = timeline_frame_takes(d, d->last_len), due = timeline_its_turn(d, d->last_new) + own;
-    bool wide = now - due > own / 4, fast = d->cut.first && d->cut.answers && !d->cut.gap;
-    bool full = fast && d->cut.answered > due;
+    ns_t own = timeline_frame_takes(d, d->last_len), due = timeline_its_turn(d, d->last_new) + own, until = now;
+    bool mixed = d->peer->in.mixed > d->last_new, wide, fast = d->cut.first && d->cut.answers && !d->cut.gap, full;
 
+    if (mixed)
+        tell_among(t, d, &own, &due, &until);
+    wide = until - due > own / 4;
+    full = fast && d->cut.answered > due;
     if (e->p->op->flags & OPF_START) {
         if (wide)
-            watch_start(t, d, e, from, now, due);
+            watch_start(t, d, e, from, now, due, until);
         return;
     }
     if (wide ? is_window(d, e, from, now, own) : is_filled(d, now, own, due))
         return;
     if (wide) /* until the first response of all, the window of a requester that was not slow yet may have been full */
-        claim_throttled(t, d, e, full ? d->cut.answered : due, now);
+        claim_throttled(t, d, e, full ? d->cut.answered : due, until);
     if (now - d->last_new > PACE_MOST)
         return;
     d->cut.len = d->last_len;
-    d->cut.gap = wide ? now - d->last_new : 0;
+    d->cut.gap = wide ? until - d->last_new : 0;
     d->cut.shown_ts = d->last_new;
     if (d->cut.n_open)
         settle_open(t, d, e);
@@ -441,12 +466,6 @@ bool timeline_is_stalled(const struct direction *d, ns_t now, ns_t slack)
     ns_t own = timeline_frame_takes(d, d->last_len);
 
     return now - timeline_its_turn(d, d->last_new) - own > (own ? own : slack);
-}
-
-/* Time that a frame of `len` bytes takes at least: requests may have followed each other at a distance as a rule. */
-static ns_t least_takes(const struct direction *d, uint32_t len)
-{
-    return d->host ? d->host->least * (len + FRAME_EXTRA) / PACE_BYTES : 0;
 }
 
 ns_t timeline_latest_over(const struct direction *d)

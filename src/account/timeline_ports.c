@@ -72,8 +72,11 @@ void timeline_last_frame(struct timeline *t, uint32_t tap, ns_t ts)
 
 struct timeline_use timeline_use(const struct timeline *t)
 {
-    struct timeline_use u = {
-        .episodes = t->n, .ports = t->n_ports, .guesses = t->cnp_guesses, .pauses = t->n_pauses != 0};
+    struct timeline_use u = {.episodes = t->n,
+                             .ports = t->n_ports,
+                             .guesses = t->cnp_guesses,
+                             .pauses = t->n_pauses != 0,
+                             .gathers = t->gathers};
 
     for (unsigned i = 0; i < EARLY_CNPS; i++)
         u.cnps += t->cnps[i].got.n != 0;

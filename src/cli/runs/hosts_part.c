@@ -81,6 +81,8 @@ const char *hosts_part_save(struct hosts_part *h, const struct trace *t, struct 
         return "connections have alternate paths";
     if (use.pauses)
         return "there are pause frames";
+    if (use.gathers)
+        return "requesters of several hosts that send to one slow down after CNPs";
     if (n.evicted || room->refused)
         return ROOM_IS_SHORT;
     numbers_pack(k, &h->numbers);
