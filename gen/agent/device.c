@@ -60,6 +60,15 @@ static int cmd_gid(struct agent *a, struct request *r)
     return port_of(r, &port) ? a->rnic->ops->query_gids(a->rnic, port, &a->reply) : -EINVAL;
 }
 
+static int cmd_pkey(struct agent *a, struct request *r)
+{
+    uint32_t port;
+
+    if (!port_of(r, &port))
+        return -EINVAL;
+    return a->rnic->ops->query_pkeys ? a->rnic->ops->query_pkeys(a->rnic, port, &a->reply) : -ENOSYS;
+}
+
 /* A text as a value of a line: what is not printable, and blanks, become _. */
 static void say_text(struct buf *b, const char *key, const char *text)
 {
@@ -111,5 +120,6 @@ const struct agent_command agent_device[] = {
     {"dev query", "", "its attributes", cmd_query, AGENT_DEVICE},
     {"port", "[port=N]", "the attributes of a port", cmd_port, AGENT_DEVICE},
     {"gid", "[port=N]", "the GIDs of a port (0: of all): index, GID, type, network interface", cmd_gid, AGENT_DEVICE},
+    {"pkey", "[port=N]", "the P_Keys of a port: index, P_Key", cmd_pkey, AGENT_DEVICE},
     {NULL, NULL, NULL, NULL, 0},
 };

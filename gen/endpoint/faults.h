@@ -70,7 +70,8 @@ struct fault_info {
 /* Flaws: what an endpoint does wrong all the time, and what no rule of the wire names. Only those who know its work
  * requests and its memory can tell: the tests of conformance. */
 enum flaw {
-    FLAW_ANY_PKEY,        /* accept datagrams of any P_Key */
+    FLAW_ANY_PKEY,        /* accept packets of any partition */
+    FLAW_LIMITED_PKEY,    /* accept packets of a limited member as a limited member */
     FLAW_ANY_RKEY,        /* accept an R_Key that no region or window has */
     FLAW_EMPTY_WINDOW,    /* complete a bind of a type 2 window to no bytes with success */
     FLAW_RECEIVE_LOST,    /* UD: consume a receive that is too small */

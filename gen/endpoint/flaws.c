@@ -4,7 +4,8 @@
 #include "gen/endpoint/faults.h"
 
 const struct flaw_info flaw_table[FLAW_COUNT] = {
-    [FLAW_ANY_PKEY] = {"any-pkey", "takes datagrams of other partitions"},
+    [FLAW_ANY_PKEY] = {"any-pkey", "takes packets of other partitions"},
+    [FLAW_LIMITED_PKEY] = {"limited-pkey", "as a limited member of a partition takes packets of another limited one"},
     [FLAW_ANY_RKEY] = {"any-rkey", "a READ or WRITE with an unknown R_Key gets the region that has its address"},
     [FLAW_EMPTY_WINDOW] = {"empty-window", "binds a type 2 window to no bytes, without an error"},
     [FLAW_RECEIVE_LOST] = {"receive-lost", "a datagram longer than its receive takes the receive all the same"},

@@ -441,7 +441,7 @@ int ep_qp_to_rtr(struct endpoint *ep, int qp, const struct ep_peer *peer, ns_t n
     struct ep_qp *q = qp_of(ep, qp);
     struct qp_attr a = {.access = peer->access,
                         .port = 1,
-                        .pkey = ep->cfg.pkey,
+                        .pkey = peer->pkey ? peer->pkey : ep->cfg.pkey,
                         .qkey = peer->qkey,
                         .dest_qpn = peer->qpn,
                         .rq_psn = peer->rq_psn,

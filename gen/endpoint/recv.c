@@ -35,7 +35,9 @@ static bool pkey_ok(const struct ep_qp *q, const struct pkt *p)
     bool asks = q->qp.attr.mig_state == MIG_ARMED && p->bth.migreq;
     uint16_t own = asks ? q->qp.attr.alt_pkey : q->qp.attr.pkey, got = p->bth.pkey;
 
-    return (((own ^ got) & 0x7fff) == 0 && ((own | got) & 0x8000)) || ep_has_flaw(q->ep, FLAW_ANY_PKEY);
+    if (((own ^ got) & 0x7fff) != 0)
+        return ep_has_flaw(q->ep, FLAW_ANY_PKEY);
+    return (own | got) & 0x8000 || ep_has_flaw(q->ep, FLAW_LIMITED_PKEY);
 }
 
 static bool is_sound(const struct endpoint *ep, const struct pkt *p)

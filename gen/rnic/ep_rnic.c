@@ -73,6 +73,19 @@ static int twin_no_port(struct rnic *r, uint32_t port, struct buf *out)
     return -EOPNOTSUPP;
 }
 
+/* Its table of P_Keys: a full member of the default partition, and a limited one. */
+static const uint16_t twin_pkeys[] = {0xffff, 0x7fff};
+
+static int twin_query_pkeys(struct rnic *r, uint32_t port, struct buf *out)
+{
+    (void)r;
+    if (port != 1)
+        return -EINVAL;
+    for (unsigned i = 0; i < ARRAY_LEN(twin_pkeys); i++)
+        buf_printf(out, " pkey=%u,0x%04x", i, twin_pkeys[i]);
+    return 0;
+}
+
 /* --- Domains, regions, windows ---------------------------------------------------------------- */
 
 static int twin_pd_alloc(struct rnic *r, void **pd)
@@ -353,7 +366,7 @@ static bool fit(const struct rnic_qp_attr *a)
                            a->port | a->timeout | a->retry_cnt | a->rnr_retry;
 
     return bytes <= UINT8_MAX && a->access <= RNIC_ACCESS_FLUSH_PERSISTENT * 2 - 1 && a->path_mtu <= UINT16_MAX &&
-           a->pkey_index == 0;
+           a->pkey_index < ARRAY_LEN(twin_pkeys);
 }
 
 static int twin_qp_modify(struct rnic *r, void *qp, uint32_t mask, const struct rnic_qp_attr *a)
@@ -362,7 +375,6 @@ static int twin_qp_modify(struct rnic *r, void *qp, uint32_t mask, const struct 
                          .cur_state = (uint8_t)a->cur_state,
                          .access = own_access(a->access),
                          .port = (uint8_t)a->port,
-                         .pkey = 0xffff,
                          .qkey = a->qkey,
                          .dest_qpn = a->dest_qpn,
                          .rq_psn = a->rq_psn,
@@ -380,6 +392,7 @@ static int twin_qp_modify(struct rnic *r, void *qp, uint32_t mask, const struct 
         return -EOPNOTSUPP;
     if (!fit(a))
         return -EINVAL;
+    to.pkey = twin_pkeys[a->pkey_index];
     if (!a->en_sqd_async_notify)
         mask &= ~(uint32_t)QPA_EN_SQD_ASYNC_NOTIFY;
     return e < 0 ? e : ep_qp_modify(twin_ep(r), (int)number_of(qp), &to, mask, twin_now(r));
@@ -531,6 +544,7 @@ static const struct rnic_ops twin_ops = {
     .query = twin_query,
     .query_port = twin_no_port,
     .query_gids = twin_no_port,
+    .query_pkeys = twin_query_pkeys,
     .device = twin_device,
     .counters = twin_counters,
     .pd_alloc = twin_pd_alloc,

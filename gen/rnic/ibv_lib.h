@@ -16,6 +16,7 @@
     X(ibv_close_device)                                                                                                \
     X(ibv_query_device)                                                                                                \
     X(_ibv_query_gid_table)                                                                                            \
+    X(ibv_query_pkey)                                                                                                  \
     X(ibv_query_gid)                                                                                                   \
     X(ibv_alloc_pd)                                                                                                    \
     X(ibv_dealloc_pd)                                                                                                  \

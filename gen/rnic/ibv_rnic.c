@@ -67,6 +67,8 @@ struct number {
     const char *key;
     size_t at, size;
 };
+#define PKEYS 1024 /* entries of a table of P_Keys that are told */
+
 #define DEVICE(member)                                                                                                 \
     {                                                                                                                  \
 #member, offsetof(struct ibv_device_attr, member), sizeof(((struct ibv_device_attr *)0)->member)               \
@@ -182,6 +184,24 @@ static int be_query_gids(struct rnic *r, uint32_t port, struct buf *out)
     return 0;
 }
 
+/* Entries of the table that are not used have the value 0, and are left out. */
+static int be_query_pkeys(struct rnic *r, uint32_t port, struct buf *out)
+{
+    struct ibv_context *c = ibv_of(r)->context;
+    struct verbs_context *v = verbs_get_ctx_op(c, query_port);
+    struct ibv_port_attr a = {0};
+    __be16 key;
+    int e = v && port <= UINT8_MAX ? ibv_result(v->query_port(c, (uint8_t)port, &a, sizeof a)) : -EOPNOTSUPP;
+
+    for (int i = 0; e == 0 && i < a.pkey_tbl_len && i < PKEYS; i++) {
+        errno = 0;
+        e = ibv_result(ibv.ibv_query_pkey(c, (uint8_t)port, i, &key));
+        if (e == 0 && key)
+            buf_printf(out, " pkey=%d,0x%04x", i, __builtin_bswap16(key));
+    }
+    return e;
+}
+
 /* --- Protection domains, regions, windows ----------------------------------------------------- */
 
 /* A pointer that a call returned, in *to. */
@@ -290,6 +310,7 @@ static const struct rnic_ops ops = {
     .query = be_query,
     .query_port = be_query_port,
     .query_gids = be_query_gids,
+    .query_pkeys = be_query_pkeys,
     .device = be_device,
     .pd_alloc = be_pd_alloc,
     .pd_free = be_pd_free,

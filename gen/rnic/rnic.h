@@ -179,10 +179,11 @@ struct rnic_ops {
     /* Open the device of that name ("": the first); -ENODEV. */
     int (*open)(struct rnic *r, const char *name);
     /* Append " key=value" for attributes: of the device, of a port; its GIDs, as " gid=INDEX,GID,TYPE,NETDEV",
-     * of all ports if `port` is 0. */
+     * of all ports if `port` is 0; the P_Keys of a port, as " pkey=INDEX,0xVALUE". */
     int (*query)(struct rnic *r, struct buf *out);
     int (*query_port)(struct rnic *r, uint32_t port, struct buf *out);
     int (*query_gids)(struct rnic *r, uint32_t port, struct buf *out);
+    int (*query_pkeys)(struct rnic *r, uint32_t port, struct buf *out);
     /* The name of the device that is open. */
     const char *(*device)(struct rnic *r);
     /* Append " rdma.NAME=VALUE" for each counter; NULL: they are in sysfs. */

@@ -42,7 +42,8 @@ struct dut {
         char pd[DUT_NAME], qp[DUT_NAME], cq[DUT_NAME], ah[DUT_NAME];
         char group[DUT_NAME]; /* the address handle of the multicast group that was named last */
         char cm[DUT_NAME];    /* its id of RDMA-CM */
-    } conn[CONNS];            /* by number - 1 */
+        uint32_t pkey_index;
+    } conn[CONNS]; /* by number - 1 */
     struct {
         char mem[DUT_NAME], key[DUT_NAME]; /* key: the region or window */
         uint64_t addr;                     /* of the memory, in the agent */

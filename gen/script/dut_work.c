@@ -205,6 +205,25 @@ static const char *qp_name(const struct script *s, const struct sim_conn *c)
     return s->dut->conn[c->number - 1].qp;
 }
 
+/* The index of a P_Key, 0 for that at the begin of each table, in that of the device's port. */
+static bool pkey_index(struct script *s, uint16_t pkey, uint32_t *index)
+{
+    const char *a;
+    unsigned key;
+
+    *index = 0;
+    if (!pkey)
+        return true;
+    dut_begin(s, "pkey port=%u", s->dut->port);
+    if (!(a = dut_must(s)))
+        return false;
+    for (a = strstr(a, " pkey="); a; a = strstr(a + 1, " pkey="))
+        if (sscanf(a, " pkey=%4u,0x%4x", index, &key) == 2 && key == pkey)
+            return true;
+    return dut_lacks(s, pkey & 0x8000 ? "the table of its port has no such P_Key"
+                                      : "the table of its port has no P_Key of a limited member");
+}
+
 bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *cfg, bool awrite, bool notify)
 {
     static const char *const types[QP_TYPES] = {
@@ -215,6 +234,8 @@ bool dut_qp(struct script *s, struct sim_conn *c, const struct sim_conn_config *
 
     if (!sim_conn_requests(c, s->dut->host) || c->number > CONNS)
         return dut_lacks(s, "XRC targets are not tested");
+    if (!pkey_index(s, cfg->peer[s->dut->host].pkey, &s->dut->conn[c->number - 1].pkey_index))
+        return false;
     if (awrite && !(s->dut->more_flags & DEVICE_ATOMIC_WRITE))
         return dut_lacks(s, "it has no ATOMIC WRITE (device_cap_flags_ex)");
     if (cfg->qpn[s->dut->host])
@@ -269,7 +290,7 @@ static void put_attributes(struct script *s, const struct sim_conn *c, enum qp_s
     struct buf *b = &s->dut->line;
 
     if (state == QPS_INIT) {
-        buf_printf(b, " pkey_index=0 port=%u", s->dut->port);
+        buf_printf(b, " pkey_index=%u port=%u", s->dut->conn[c->number - 1].pkey_index, s->dut->port);
         if (c->type == QPT_UD)
             buf_printf(b, " qkey=0x%x", p->qkey);
         else

@@ -326,6 +326,8 @@ static bool qp_key(struct script *s, struct sim_conn_config *c, const struct tok
             c->peer[h].path_mtu = (uint16_t)u[h];
         else if (token_is(key, "qkey"))
             c->peer[h].qkey = (uint32_t)u[h];
+        else if (token_is(key, "pkey") && u[h] <= UINT16_MAX)
+            c->peer[h].pkey = (uint16_t)u[h];
         else if (token_is(key, "sport"))
             c->peer[h].av.sport = (uint16_t)u[h];
         else if (token_is(key, "pd") && u[h] < SCRIPT_PDS)

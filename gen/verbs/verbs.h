@@ -54,6 +54,7 @@ struct ep_peer {
     uint8_t timeout, retry_cnt, rnr_retry, min_rnr_timer; /* codes, see struct qp_attr */
     uint8_t access;                                       /* ACCESS_REMOTE_* granted to the peer */
     uint32_t qkey;                                        /* UD */
+    uint16_t pkey;                                        /* 0: the endpoint's */
 };
 /* PMTU 1024, depths 16, timeout 14, retries 7, RNR timer 12, all remote access. */
 struct ep_peer ep_peer_default(void);

@@ -130,6 +130,7 @@ def case_agent_device_and_objects(lab, wire, guest, port):
     assert int(a("dev query")["max_qp"]) > 0
     at = a("port")
     assert (at["state"], at["active_mtu"], at["link_layer"]) == ("4", "3", "2"), "active, 1024 bytes, Ethernet: %s" % at
+    assert a("pkey")["all"] == ["pkey=0,0xffff"], "soft-RoCE has one P_Key"
     gids = [w.split(",") for w in a("gid")["all"] if w.startswith("gid=")]
     assert any(g[1].endswith("::ffff:" + guest.ip) and g[2] == "ROCE_V2" and g[3] == "eth0" for g in gids), gids
     pd, other, channel = a("pd")["pd"], a("pd")["pd"], a("channel")["channel"]

@@ -317,6 +317,10 @@ Test(twin, what_it_lacks_it_refuses)
     SAYS(0, "1 post recv qp=qp5 sge=mr3+0:20", "1 err EINVAL ");
     SAYS(0, "1 qp modify qp=qp5 state=RTS sq_psn=1", "1 err EINVAL ");
     SAYS(0, "1 qp modify qp=qp5 state=INIT pkey_index=0 port=1 access=0x400", "1 err EINVAL ");
+    SAYS(0, "1 pkey", "1 ok pkey=0,0xffff pkey=1,0x7fff\n");
+    SAYS(0, "1 pkey port=2", "1 err EINVAL ");
+    SAYS(0, "1 qp modify qp=qp5 state=INIT pkey_index=2 port=1 access=remote_read", "1 err EINVAL ");
+    SAYS(0, "1 qp modify qp=qp5 state=INIT pkey_index=1 port=1 access=remote_read", "1 ok\n");
     end();
 }
 

@@ -23,6 +23,7 @@ static const struct {
     {"shared receive queues", "srq", NULL},
     {"completion events", "arm", NULL},
     {"multicast", "attach", NULL},
+    {"P_Key of a limited member", "qp", "pkey=0xffff/0x7fff"},
     {"state SQD", "modify", "SQD"},
 };
 
