@@ -169,6 +169,10 @@ struct ulp_command *ulp_find(struct ulp_conn *c, uint64_t key);
 struct ulp_command *ulp_find_headless(struct ulp_conn *c, uint64_t key);
 /* The latest command with this key that was completed and is still kept; NULL: none. */
 struct ulp_command *ulp_find_completed(struct ulp_conn *c, uint64_t key);
+/* Message `m` says that bytes [from, to) of the memory of `cmd` are written: WRITEs before it whose first packets are
+ * missing are those of them that are not. */
+void ulp_written(struct ulp_conn *c, const struct ulp_message *m, const struct ulp_command *cmd, uint32_t from,
+                 uint32_t to);
 /* Message `m` is the response to `cmd`. */
 void ulp_complete(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_message *m, uint16_t status,
                   bool failed);

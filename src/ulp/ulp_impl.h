@@ -305,9 +305,8 @@ struct stray *stray_take(struct ulp_flow *f, uint32_t i);
 void stray_free(struct ulp_conn *c, struct stray *s);
 /* A command of the other end has begun: packets of flow `f` that came before and moved its data are tied to it. */
 void transfers_claim(struct ulp_flow *f);
-/* The latest message of flow `f` is the response to the command: a WRITE right before it, whose first packet is
- * missing, moved its data if it fits what they lack. */
-void transfers_answered(struct ulp_flow *f, const struct command *d);
+/* The first packet of WRITE `t`, or the request of READ `t`, is known: packets of it that came before belong to it. */
+void strays_give(struct ulp_flow *f, struct transfer *t);
 /* The latest transfer with this PSN; NULL: none. */
 struct transfer *transfer_find(struct ulp_flow *f, uint32_t psn);
 struct transfer *transfer_new(struct ulp_flow *f, enum transfer_kind kind, uint32_t psn);
@@ -321,6 +320,15 @@ struct command *nak_packet(struct ulp_flow *f, const struct pkt *p);
 void data_take(struct ulp_conn *c, struct segment *s, uint64_t at, const struct moved *m, struct pkt *show);
 /* The command has data in this frame, which `by` sent. */
 void data_time(struct ulp_command *c, enum ulp_side by, uint64_t frame, ns_t now);
+
+/* --- headless.c ------------------------------------------------------------------------------- */
+
+/* The transfer of a WRITE whose first packet is missing, and that ends with packet `p`: if that tells how long it is,
+ * or only one piece of memory fits. NULL: that is not known. */
+struct transfer *headless_find(struct ulp_flow *f, const struct pkt *p);
+/* The latest message of flow `f` is the response to the command: a WRITE right before it, whose first packet is
+ * missing, moved its data if it fits what they lack. */
+void transfers_answered(struct ulp_flow *f, const struct command *d);
 
 /* --- refusal.c -------------------------------------------------------------------------------- */
 

@@ -223,9 +223,26 @@ static uint64_t distance(const struct ring *r, struct smc_cursor a, struct smc_c
     return (uint64_t)wraps * r->size + b.count - a.count;
 }
 
-/* What was written is announced: `n` bytes, UINT64_MAX: not known; `r` is the ring as it was before. */
+/* The `n` bytes behind the cursor of ring `r`, which has `cmd`, are written, also by WRITEs whose first packets are
+ * missing. Returns whether the first data are those of such a WRITE. */
+static bool fill(struct ulp_conn *c, const struct ulp_message *m, const struct ring *r, const struct ulp_command *cmd,
+                 uint64_t n)
+{
+    uint64_t end = r->at.count + n, wraps = r->size && end > r->size ? end - r->size : 0, first;
+
+    if (!cmd || !n || n > (r->size ? r->size : RING_MAX) || wraps > r->at.count || end - wraps > UINT32_MAX)
+        return false;
+    first = cmd->data_first;
+    ulp_written(c, m, cmd, r->at.count, (uint32_t)(end - wraps));
+    if (wraps)
+        ulp_written(c, m, cmd, 0, (uint32_t)wraps);
+    return cmd->data_first != first;
+}
+
+/* What was written is announced: `n` bytes, UINT64_MAX: not known; `r` is the ring as it was before. `filled`: when
+ * that began is not known. */
 static void data_end(struct ulp_conn *c, struct ulp_message *m, const struct smc *s, const struct ring *r, uint64_t key,
-                     uint64_t n)
+                     uint64_t n, bool filled)
 {
     enum ulp_dir dir = r->owner == ULP_CLIENT ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
     struct ulp_command *cmd = ulp_find(c, key);
@@ -234,9 +251,9 @@ static void data_end(struct ulp_conn *c, struct ulp_message *m, const struct smc
         return;
     cmd->idle = false;
     cmd->requested[dir] = n <= RING_MAX ? n : cmd->moved[dir];
-    cmd->headless = !cmd->data_first;
-    cmd->frame = cmd->headless ? m->frame : cmd->data_first;
-    cmd->start = cmd->headless ? m->now : cmd->data_start;
+    cmd->headless = !cmd->data_first || filled;
+    cmd->frame = cmd->data_first ? cmd->data_first : m->frame;
+    cmd->start = cmd->data_first ? cmd->data_start : m->now;
     own_of(cmd)->token = r->token;
     own_of(cmd)->from = r->at;
     own_of(cmd)->adrift = r->adrift;
@@ -253,6 +270,7 @@ static void take_cdc(struct ulp_conn *c, struct ulp_message *m, const struct smc
     struct ring *r = ring_of(c, ulp_other_side(m->side), s), was;
     unsigned place = r ? (unsigned)(r - l->ring) : 0;
     uint64_t key = r ? data_key(r, place) : 0, n;
+    bool filled;
 
     if (!r)
         return;
@@ -265,9 +283,10 @@ static void take_cdc(struct ulp_conn *c, struct ulp_message *m, const struct smc
     if (s->failover || (was.adrift && !is_written(c, r)))
         return; /* the data passed before, or on the link that failed */
     n = was.adrift ? UINT64_MAX : distance(r, was.at, s->producer);
+    filled = fill(c, m, &was, ulp_find(c, key), n);
     r->turn ^= 1;
     ring_begin(c, m, place); /* before the other one, as that may be released by it */
-    data_end(c, m, s, &was, key, n);
+    data_end(c, m, s, &was, key, n, filled);
 }
 
 /* A WRITE into a ring of which no message told that was captured. */
