@@ -53,13 +53,15 @@ const uint8_t *smc_clc_end(const uint8_t *b, uint32_t len, const uint8_t **gid)
 
 void smc_end_get(struct smc_end *e, const uint8_t *b)
 {
+    unsigned before = b[7] ? b[7] - 1u : 0; /* elements of the RMB; Linux has one */
+
     *e = (struct smc_end){.qpn = load_be24(b),
                           .rkey = load_be32(b + 3),
                           .token = load_be32(b + 8),
                           .size = UINT32_C(1) << ((b[12] >> 4) + 14),
                           .mtu = (b[12] & 15) >= 1 && (b[12] & 15) <= 5 ? 128u << (b[12] & 15) : 0,
-                          .va = load_be64(b + 14),
                           .psn = load_be24(b + 23)};
+    e->va = load_be64(b + 14) + (uint64_t)before * e->size;
 }
 
 /* --- LLC and CDC ------------------------------------------------------------------------------ */
@@ -404,12 +406,19 @@ static bool names_others(const uint8_t *p, uint32_t len)
 {
     return is_confirm_rkey(p, len) && p[4] >= 2;
 }
+#define CONTINUES(name, n)                                                                                             \
+    static bool name(const uint8_t *p, uint32_t len)                                                                   \
+    {                                                                                                                  \
+        return is_confirm_rkey_cont(p, len) && p[4] >= (n);                                                            \
+    }
+CONTINUES(continues_1, 1)
+CONTINUES(continues_2, 2)
+CONTINUES(continues_3, 3)
 /* The same memory on another link. */
-#define OTHER_LINK(when, at)                                                                                           \
-    NUMBER(when, at, 1, FT_UINT8, BASE_HEX, NULL, "smc.confirm.rkey.link.number", "Link Number", "Another link."),     \
-        WORD(when, (at) + 1, "smc.confirm.rkey.new.rkey", "New Rkey for that link", "R_Key of the memory there."),     \
-        LONG(when, (at) + 5, "smc.confirm.rkey.new.virt", "New RMB virtual address for that link",                     \
-             "Its address there.")
+#define OTHER_LINK(when, at, name)                                                                                     \
+    NUMBER(when, at, 1, FT_UINT8, BASE_HEX, NULL, name ".link.number", "Link Number", "Another link."),                \
+        WORD(when, (at) + 1, name ".new.rkey", "New Rkey for that link", "R_Key of the memory there."),                \
+        LONG(when, (at) + 5, name ".new.virt", "New RMB virtual address for that link", "Its address there.")
 static bool has_pair(const uint8_t *p, uint32_t len)
 {
     return is_add_link_cont(p, len) && p[5] >= 1;
@@ -448,6 +457,7 @@ static bool is_not_v2(const uint8_t *p, uint32_t len)
 static const struct field smc_llc_fields[] = {
     MESSAGE,
     FLAG(is_confirm_rkey_cont, 24, "rdma.smc.llc.response", "Response", "It answers a request."),
+    FLAG(is_confirm_rkey_cont, 26, "rdma.smc.confirm_rkey_cont.negative", "Negative", "The memory was not taken."),
     FLAG(is_confirm_link, 24, "smc.confirm.link.response", "Response", "It answers a request."),
     FLAG(is_add_link, 24, "smc.add.link.response", "Response", "It answers a request."),
     FLAG(is_add_link_cont, 24, "smc.add.link.cont.response", "Response", "It answers a request."),
@@ -511,8 +521,13 @@ static const struct field smc_llc_fields[] = {
            "Links whose keys follow those of this one."),
     WORD(is_confirm_rkey, 5, "smc.confirm.rkey.new.rkey", "New Rkey for this link", "R_Key of the memory."),
     LONG(is_confirm_rkey, 9, "smc.confirm.rkey.new.virt", "New RMB virtual address for this link", "Its address."),
-    OTHER_LINK(names_other, 17),
-    OTHER_LINK(names_others, 30),
+    OTHER_LINK(names_other, 17, "smc.confirm.rkey"),
+    OTHER_LINK(names_others, 30, "smc.confirm.rkey"),
+    NUMBER(is_confirm_rkey_cont, 4, 1, FT_UINT8, BASE_DEC, NULL, "rdma.smc.confirm_rkey_cont.left", "Links left",
+           "Links whose keys were not in messages before."),
+    OTHER_LINK(continues_1, 5, "rdma.smc.confirm_rkey_cont"),
+    OTHER_LINK(continues_2, 18, "rdma.smc.confirm_rkey_cont"),
+    OTHER_LINK(continues_3, 31, "rdma.smc.confirm_rkey_cont"),
 };
 UPPER_HDR(smc_llc, "rdma.smc.llc", "SMC-R LLC", "smc", "SMC-R", SMC_LEN);
 

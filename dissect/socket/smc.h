@@ -25,7 +25,7 @@ struct smc_end {
     uint32_t qpn, rkey, token, psn;
     uint32_t size; /* of the RMB element, bytes: 2 to the 14 and up */
     uint32_t mtu;  /* bytes */
-    uint64_t va;   /* of the RMB */
+    uint64_t va;   /* of the RMB element: its index, from 1, says which of the RMB it is */
 };
 /* `b` has SMC_END_LEN bytes. */
 void smc_end_get(struct smc_end *e, const uint8_t *b);
@@ -98,7 +98,8 @@ void smc_rkey_get(struct smc_rkey *r, const uint8_t *b, unsigned i);
 /* The R_Keys that Delete RKey names: how many; number `i` of them. */
 unsigned smc_deleted(const uint8_t *b, uint32_t len);
 uint32_t smc_deleted_rkey(const uint8_t *b, unsigned i);
-/* The same memory on other links, of Confirm RKey: how many; number `i` of them. */
+/* The same memory on other links, of Confirm RKey or its continuation: how many; number `i` of them. A continuation is
+ * of the Confirm RKey before it, and says how many links are left. */
 struct smc_other {
     uint8_t link;
     uint32_t rkey;

@@ -31,18 +31,20 @@ uint32_t smc_deleted_rkey(const uint8_t *b, unsigned i)
     return load_be32(b + SMC_DELETED_AT + 4 * i);
 }
 
-#define OTHER_AT  17 /* the first other link of Confirm RKey */
+#define OTHER_AT  17 /* the first other link of Confirm RKey: two at most */
+#define MORE_AT   5  /* likewise of its continuation: three at most */
 #define OTHER_LEN 13
-#define OTHER_MAX 2
 
 unsigned smc_others(const uint8_t *b, uint32_t len)
 {
-    return len < SMC_LEN || (b[0] & 15) != SMC_CONFIRM_RKEY ? 0 : min_u32(b[4], OTHER_MAX);
+    if (len < SMC_LEN)
+        return 0;
+    return b[0] == SMC_CONFIRM_RKEY_CONT ? min_u32(b[4], 3) : (b[0] & 15) == SMC_CONFIRM_RKEY ? min_u32(b[4], 2) : 0;
 }
 
 void smc_other_get(struct smc_other *o, const uint8_t *b, unsigned i)
 {
-    const uint8_t *at = b + OTHER_AT + i * OTHER_LEN;
+    const uint8_t *at = b + (b[0] == SMC_CONFIRM_RKEY_CONT ? MORE_AT : OTHER_AT) + i * OTHER_LEN;
 
     *o = (struct smc_other){at[0], load_be32(at + 1), load_be64(at + 5)};
 }

@@ -263,11 +263,25 @@ Test(smc, fields_of_llc_messages)
     cr_expect_str_eq(values_of(p, "smc.add.link.cont.rmb.RTok1.Rkey1"), "11");
     cr_expect_str_eq(values_of(p, "smc.add.link.cont.rmb.RTok1.virt"), "13 0");
     cr_expect_str_eq(values_of(p, "smc.add.link.cont.rmb.RTok2.Rkey1"), "21");
+    for (unsigned n = 0; n < 5; n++) { /* a continuation has three links at most */
+        static const char *const rkeys[] = {"", "3040506", "3040506 10111213", "3040506 10111213 1d1e1f20",
+                                            "3040506 10111213 1d1e1f20"};
+        b = message(SMC_CONFIRM_RKEY_CONT, 0x20);
+        for (unsigned i = 5; i < SMC_LEN; i++)
+            b[i] = (uint8_t)(i - 3);
+        b[4] = (uint8_t)n;
+        p = say(r, HOST, 9 + n, b);
+        cr_expect_str_eq(values_of(p, "rdma.smc.confirm_rkey_cont.new.rkey"), rkeys[n]);
+        cr_expect_str_eq(values_of(p, "rdma.smc.confirm_rkey_cont.negative"), "1");
+    }
+    cr_expect_str_eq(values_of(p, "rdma.smc.confirm_rkey_cont.link.number"), "2 f 1c");
+    cr_expect_str_eq(values_of(p, "rdma.smc.confirm_rkey_cont.new.virt"),
+                     "708090a0b0c0d0e 1415161718191a1b 2122232425262728");
     b = message(SMC_DELETE_RKEY, 0xa0);
     b[4] = 255;
     b[5] = 0x80;
     store_be32(b + 8, 0x31);
-    p = say(r, HOST, 9, b);
+    p = say(r, HOST, 14, b);
     cr_expect_str_eq(values_of(p, "smc.delete.rkey.error.mask"), "80");
     cr_expect_str_eq(values_of(p, "smc.delete.rkey.deleted"), "31 0 0 0 0 0 0 0");
     run_free(r);
@@ -439,6 +453,12 @@ Test(smc, a_clc_message_ends_with_its_eyecatcher)
     cr_assert_eq(end, b + 38);
     smc_end_get(&e, end);
     cr_expect(e.qpn == 0x11 && e.size == 65536 && e.mtu == 1024);
+    store_be64(b + 52, 0x70000);
+    for (unsigned index = 0; index < 4; index++) { /* the first element has index 1 */
+        b[45] = (uint8_t)index;
+        smc_end_get(&e, end);
+        cr_expect_eq(e.va, 0x70000 + (index ? index - 1 : 0) * UINT64_C(65536), "index %u", index);
+    }
     cr_expect_not(smc_clc_end(b, 67, &gid), "it is cut");
     b[7] = 0x10;
     cr_expect_not(smc_clc_end(b, sizeof b, &gid), "the link is there already");

@@ -207,3 +207,30 @@ Test(smc_links, an_rkey_is_confirmed_and_deleted_for_all_links)
     }
     run_free(r);
 }
+
+/* Of more links than Confirm RKey has room for its continuation tells. */
+Test(smc_links, a_continuation_tells_of_more_links)
+{
+    struct psns n = {0};
+    struct run *r = three_links(&n, false);
+    uint8_t b[SMC_LEN] = {SMC_CONFIRM_RKEY_CONT, SMC_LEN, 0, 0, 2};
+
+    confirm_rkey(r, &n, 1, 5);
+    for (unsigned link = 2; link <= 3; link++) {
+        uint8_t *at = b + 5 + 13 * (link - 2);
+        at[0] = (uint8_t)link;
+        store_be32(at + 1, key_on(TARGET, link, 5));
+        store_be64(at + 5, va_on(TARGET, link, 5));
+    }
+    say(r, &n, 1, TARGET, b, sizeof b);
+    cr_expect(is_written(r, &n, 1, 5, 0, 100));
+    cr_expect(says(cdc(r, &n, 1, 9, 100, 0), "SMC-R Data token 0x9 of the server cursor 0:0 to 0:100"));
+    for (unsigned link = 2; link <= 3; link++) {
+        cr_expect(is_written(r, &n, link, 5, link == 2 ? 100 : 200, 50), "link %u", link);
+        cr_expect(says(cdc(r, &n, link, 9, 100 + 50 * link, 0),
+                       link == 2 ? "SMC-R Data token 0x9 of the server cursor 0:100 to 0:200"
+                                 : "SMC-R Data token 0x9 of the server cursor 0:200 to 0:250"),
+                  "link %u", link);
+    }
+    run_free(r);
+}

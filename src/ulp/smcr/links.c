@@ -183,11 +183,11 @@ void links_join(struct ulp_conn *c, const struct ulp_message *m, const struct sm
     }
 }
 
-void links_share(struct ulp_conn *c, const struct ulp_message *m, const struct smc *s)
+void links_share(struct ulp_conn *c, const struct ulp_message *m, uint32_t rkey)
 {
     struct link *l = ulp_state(c);
     unsigned n = l->group ? smc_others(m->body.b, m->body.len) : 0;
-    struct ring *r = ring_with(l, m->side, s->rkey);
+    struct ring *r = ring_with(l, m->side, rkey);
 
     if (n && r)
         mark_shared(l, r);

@@ -341,7 +341,9 @@ static void take_request(struct ulp_conn *c, struct ulp_message *m, const struct
     if (s->type == SMC_CONFIRM_RKEY) {
         if (s->rkey && (r = ring_add(l, m->side, s->rkey, s->va)))
             ring_begin(c, m, (unsigned)(r - l->ring));
-        links_share(c, m, s);
+        links_share(c, m, s->rkey);
+    } else if (s->type == SMC_CONFIRM_RKEY_CONT) {
+        links_share(c, m, (uint32_t)(l->asked[SMC_CONFIRM_RKEY][m->side] >> 16));
     } else if (s->type == SMC_CONFIRM_LINK) {
         links_join(c, m, s);
     } else if (s->type == SMC_ADD_LINK || s->type == SMC_ADD_LINK_CONT) {

@@ -79,8 +79,8 @@ void ring_begin(struct ulp_conn *c, const struct ulp_message *m, unsigned place)
 void links_told(struct ulp_conn *c, struct ulp_message *m, const struct smc *s);
 /* Confirm Link: was its sender's end told on another link? Then that knows the memory of both ends on this one. */
 void links_join(struct ulp_conn *c, const struct ulp_message *m, const struct smc *s);
-/* Confirm RKey: the memory on other links of the group. */
-void links_share(struct ulp_conn *c, const struct ulp_message *m, const struct smc *s);
+/* Confirm RKey of the memory with `rkey`, or a continuation of it: the memory on other links of the group. */
+void links_share(struct ulp_conn *c, const struct ulp_message *m, uint32_t rkey);
 /* The memory is no more: nor is it on the other links. */
 void links_delete(struct ulp_conn *c, struct ring *r);
 /* The ring of this link whose memory has the token on another link of the group, which *same is then; NULL: none. */
