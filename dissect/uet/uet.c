@@ -44,9 +44,9 @@ static unsigned ses_of(const uint8_t *p)
     return is_request_type(type) || is_ack_type(type) ? next_of(p) : UET_NONE;
 }
 
-/* Whether the bytes are a packet: a type and a next header that exist, whose headers are there. Requests are followed
- * by requests, acknowledgements by responses. */
-static bool is_packet(const uint8_t *p, uint32_t len)
+/* Whether the bytes, `len` of `wire` captured, are a packet: a type and a next header that exist, and that have room.
+ * Requests are followed by requests, acknowledgements by responses. */
+static bool is_packet(const uint8_t *p, uint32_t len, uint32_t wire)
 {
     unsigned type, ses;
 
@@ -56,7 +56,7 @@ static bool is_packet(const uint8_t *p, uint32_t len)
     ses = ses_of(p);
     if (ses == UET_NONE)
         return true;
-    return ses_len[ses] && len - pds_len[type] >= ses_len[ses] && is_request_type(type) == (ses <= UET_STANDARD);
+    return ses_len[ses] && wire - pds_len[type] >= ses_len[ses] && is_request_type(type) == (ses <= UET_STANDARD);
 }
 
 /* --- Names ------------------------------------------------------------------------------------ */
@@ -333,6 +333,8 @@ static void put_request(struct buf *b, const struct pkt *p, const struct layer *
     name = vname_find(opcodes, ARRAY_LEN(opcodes), p->data[next->off] & 0x3f);
     if (name)
         buf_printf(b, " | %s", name);
+    if (++next < p->layers + p->n_layers && (next->hdr == &uet_atomic_hdr || next->hdr == &uet_swap_hdr))
+        uet_atomic_text(b, p->data + next->off);
 }
 /* What a packet with SYN has in place of the receiver's context. */
 static void put_opening(struct buf *b, const uint8_t *q)
@@ -395,17 +397,17 @@ UET_HDR(uet_pds, "uet", "Ultra Ethernet Transport", 2, pds_info);
         ROW(NULL, 68, 12, FT_UINT16, BASE_DEC, NULL, name ".pidonfep", "PID on FEP", "Process."),                      \
         ROW(NULL, 84, 12, FT_UINT16, BASE_DEC, NULL, name ".resource_index", "Resource Index",                         \
             "Resource of the process.")
-#define OFFSET(at, name)                                                                                               \
-    ROW(NULL, 8 * (at), 64, FT_UINT64, BASE_HEX, NULL, name ".buffer_offset", "Buffer Offset", "In the memory.")
-#define KEY(at, name)                                                                                                  \
+#define OFFSET(when, at, name)                                                                                         \
+    ROW(when, 8 * (at), 64, FT_UINT64, BASE_HEX, NULL, name ".buffer_offset", "Buffer Offset", "In the memory.")
+#define KEY(when, at, name)                                                                                            \
     ROW(NULL, 8 * (at), 32, FT_UINT32, BASE_HEX, NULL, name ".initiator", "Initiator", "Who asks."),                   \
-        ROW(NULL, 8 * (at) + 32, 64, FT_UINT64, BASE_HEX, NULL, name ".mem_key_match_bits",                            \
+        ROW(when, 8 * (at) + 32, 64, FT_UINT64, BASE_HEX, NULL, name ".mem_key_match_bits",                            \
             "Match Bits or Memory Key", "Which memory.")
 
 static const struct field uet_small_fields[] = {
     REQUEST_ROWS("uet.ses.small_req", ".flags", ".index_generation"),
     ROW(NULL, 18, 14, FT_UINT16, BASE_DEC, NULL, "uet.ses.small_req.req_length", "Length", "Bytes."),
-    OFFSET(12, "uet.ses.small_req"),
+    OFFSET(NULL, 12, "uet.ses.small_req"),
 };
 UET_HDR(uet_small, "uet.ses.small_req", "UET small request", 20, NULL);
 
@@ -415,7 +417,7 @@ static const struct field uet_medium_fields[] = {
     FLAG(NULL, 13, "uet.ses.med_req.flags.hd", "HD", "It has header data."),
     ROW(NULL, 96, 64, FT_UINT64, BASE_HEX, NULL, "rdma.uet.ses.med_req.data", "Header Data or Buffer Offset",
         "Header data of a send; where in the memory of a WRITE, READ or atomic."),
-    KEY(20, "uet.ses.med_req"),
+    KEY(NULL, 20, "uet.ses.med_req"),
 };
 UET_HDR(uet_medium, "uet.ses.med_req", "UET medium request", 32, NULL);
 
@@ -427,12 +429,33 @@ static bool is_later(const uint8_t *p, uint32_t len)
 {
     return len == 44 && !(p[1] & 1);
 }
+static bool is_deferrable(const uint8_t *p, uint32_t len)
+{
+    return len == 44 && ((p[0] & 0x3f) == UET_OP_DEFERRABLE || (p[0] & 0x3f) == UET_OP_TAGGED_DEFERRABLE);
+}
+static bool is_restart(const uint8_t *p, uint32_t len)
+{
+    return len == 44 && (p[0] & 0x3f) == UET_OP_READY_TO_RESTART;
+}
+static bool has_offset(const uint8_t *p, uint32_t len)
+{
+    return len == 44 && !is_deferrable(p, len);
+}
+static bool has_key(const uint8_t *p, uint32_t len)
+{
+    return len == 44 && !is_restart(p, len);
+}
+#define TOKEN(when, at)                                                                                                \
+    ROW(when, 8 * (at), 64, FT_UINT64, BASE_HEX, NULL, "uet.ses.std.restart_token", "Restart Token",                   \
+        "Of the initiator (first half) and the target, for a send that is deferred.")
 static const struct field uet_request_fields[] = {
     REQUEST_ROWS("uet.ses.std", "", ".index_generation"),
     FLAG(NULL, 13, "uet.ses.std.hd", "HD", "It has header data."),
     HALF(NULL, 2, "uet.ses.std.message_id", "Message ID", "Identifier of the message."),
-    OFFSET(12, "uet.ses.std"),
-    KEY(20, "uet.ses.std"),
+    OFFSET(has_offset, 12, "uet.ses.std"),
+    TOKEN(is_deferrable, 12),
+    KEY(has_key, 20, "uet.ses.std"),
+    TOKEN(is_restart, 24),
     ROW(is_first, 256, 64, FT_UINT64, BASE_HEX, NULL, "uet.ses.std.header_data", "Header Data", "For the receiver."),
     ROW(is_later, 274, 14, FT_UINT16, BASE_DEC, NULL, "uet.ses.std.payload_length", "Payload Length", "Bytes here."),
     WORD(is_later, 36, "uet.ses.std.message_offset", "Message Offset", "Where they are in the message."),
@@ -498,14 +521,22 @@ static const struct hdr *ses_hdr(unsigned ses)
 
 void uet_decode(struct pkt *p, uint32_t off, const struct decode_opts *o)
 {
-    uint32_t end = min_u32(p->caplen, p->end), len = end > off ? end - off : 0, at;
+    uint32_t end = min_u32(p->caplen, p->end), len = end > off ? end - off : 0, at, next;
     const uint8_t *b = p->data + off;
+    const struct hdr *ext;
+    unsigned ses;
 
     (void)o;
-    if (!is_packet(b, len))
+    if (!is_packet(b, len, p->end > off ? p->end - off : 0))
         return;
     at = pds_len_of(b);
     add(p, &uet_pds_hdr, off, at);
-    if (ses_of(b) != UET_NONE)
-        add(p, ses_hdr(ses_of(b)), off + at, ses_len[ses_of(b)]);
+    ses = ses_of(b);
+    if (ses == UET_NONE || len - at < ses_len[ses])
+        return;
+    add(p, ses_hdr(ses), off + at, ses_len[ses]);
+    next = at + ses_len[ses];
+    ext = ses > UET_STANDARD ? NULL : uet_ext_hdr(b[at] & 0x3f, ses == UET_STANDARD, b + next, len - next);
+    if (ext)
+        add(p, ext, off + next, ext->len);
 }

@@ -267,6 +267,118 @@ Test(uet, every_header_has_its_fields)
     cr_expect_eq(value_of("uet.ses.rsp.message_id"), INT64_MIN);
 }
 
+/* The bytes of a field as digits; empty: there is none. */
+static const char *bytes_of(const char *name)
+{
+    static struct buf b;
+    struct value v;
+
+    b.len = 0;
+    for (unsigned l = 0; l < p.n_layers; l++)
+        for (unsigned i = 0; i < p.layers[l].hdr->nfields; i++)
+            if (strcmp(p.layers[l].hdr->fields[i].abbrev, name) == 0 &&
+                field_value(&p.layers[l].hdr->fields[i], &p, &p.layers[l], &v))
+                for (unsigned n = 0; n < v.len; n++)
+                    buf_printf(&b, "%02x", v.p[n]);
+    return buf_str(&b);
+}
+
+Test(uet, atomics_have_a_header_behind_the_request)
+{
+    static const uint8_t opcodes[] = {3, 4, 0xd, 0xe};
+    static const struct {
+        unsigned next, len;
+    } kinds[] = {{UET_SMALL, 20}, {UET_MEDIUM, 32}, {UET_STANDARD, 44}};
+    uint8_t b[92] = {0};
+
+    for (unsigned k = 0; k < ARRAY_LEN(kinds); k++)
+        for (unsigned i = 0; i < ARRAY_LEN(opcodes); i++) {
+            unsigned at = 12 + kinds[k].len;
+            store_be16(b, (uint16_t)(UET_RUD_REQ << 11 | kinds[k].next << 7));
+            b[12] = opcodes[i];
+            memset(b + at, 0, sizeof b - at);
+            b[at] = 2;
+            b[at + 1] = 4;
+            b[at + 2] = 0x80;
+            packet(UET_PORT, b, at + 4, at + 4);
+            cr_expect(strstr(info(), " sum of int32"), "%s", info());
+            cr_expect_eq(value_of("uet.ses.atomic_op_ext_hdr.atomic_opcode"), 2);
+            cr_expect_eq(value_of("uet.ses.atomic_op_ext_hdr.atomic_data_type"), 4);
+            cr_expect_eq(value_of("uet.ses.atomic_op_ext_hdr.sem_ctl"), 0x80);
+            packet(UET_PORT, b, at + 3, at + 3);
+            cr_expect_eq(value_of("uet.ses.atomic_op_ext_hdr.atomic_opcode"), INT64_MIN, "it does not fit");
+            for (uint8_t op = 0x0c; op <= 0x13; op++) {
+                b[at] = op;
+                for (unsigned n = 4; n < 36; n++)
+                    b[at + n] = (uint8_t)n;
+                packet(UET_PORT, b, at + 36, at + 36);
+                cr_expect_str_eq(bytes_of("uet.ses.comp_swap_ext_hdr.comp_value"),
+                                 op == 0x0c || op == 0x13 ? "" : "0405060708090a0b0c0d0e0f10111213");
+                cr_expect_str_eq(bytes_of("uet.ses.comp_swap_ext_hdr.swap_value"),
+                                 op == 0x0c || op == 0x13 ? "" : "1415161718191a1b1c1d1e1f20212223");
+            }
+        }
+    b[12] = 1;
+    packet(UET_PORT, b, sizeof b, sizeof b);
+    cr_expect_eq(value_of("uet.ses.atomic_op_ext_hdr.atomic_opcode"), INT64_MIN, "a write has none");
+}
+
+Test(uet, a_rendezvous_says_what_is_to_be_read)
+{
+    uint8_t b[80];
+
+    for (uint8_t opcode = 5; opcode <= 0xb; opcode++) {
+        bool has = opcode == 6 || opcode == 0xa;
+        request(b);
+        b[12] = opcode;
+        store_be32(b + 56, 700);
+        store_be32(b + 60, 0x63345123);
+        store_be64(b + 64, 0x4000);
+        store_be64(b + 72, 0x99);
+        packet(UET_PORT, b, sizeof b, sizeof b);
+        cr_expect_eq(value_of("uet.ses.rendv_ext_hdr.eager_length"), has ? 700 : INT64_MIN, "%u", opcode);
+        cr_expect_eq(value_of("rdma.uet.ses.rendv_ext_hdr.generation"), has ? 99 : INT64_MIN);
+        cr_expect_eq(value_of("uet.ses.rendv_ext_hdr.read_pid_on_fep"), has ? 0x345 : INT64_MIN);
+        cr_expect_eq(value_of("uet.ses.rendv_ext_hdr.read_resource_index"), has ? 0x123 : INT64_MIN);
+        cr_expect_eq(value_of("uet.ses.rendv_ext_hdr.read_offset"), has ? 0x4000 : INT64_MIN);
+        cr_expect_eq(value_of("uet.ses.rendv_ext_hdr.read_match_bits"), has ? 0x99 : INT64_MIN);
+    }
+}
+
+Test(uet, a_send_that_is_deferred_has_a_restart_token)
+{
+    uint8_t b[56];
+
+    for (uint8_t opcode = 0; opcode <= 0xf; opcode++) {
+        bool deferred = opcode == 8 || opcode == 0xb, ready = opcode == 0xc;
+        request(b);
+        b[12] = opcode;
+        store_be64(b + 24, 0x1122);
+        packet(UET_PORT, b, sizeof b, sizeof b);
+        cr_expect_eq(value_of("uet.ses.std.restart_token"),
+                     deferred ? 0x1122
+                     : ready  ? 0x1234
+                              : INT64_MIN,
+                     "%u", opcode);
+        cr_expect_eq(value_of("uet.ses.std.buffer_offset"), deferred ? INT64_MIN : 0x1122, "%u", opcode);
+        cr_expect_eq(value_of("uet.ses.std.mem_key_match_bits"), ready ? INT64_MIN : 0x1234, "%u", opcode);
+    }
+}
+
+Test(uet, a_packet_that_was_cut_shows_what_is_there)
+{
+    uint8_t b[56];
+
+    request(b);
+    for (unsigned n = 12; n <= 56; n++) {
+        packet(UET_PORT, b, sizeof b, n);
+        cr_expect_eq(value_of("uet.pds.psn"), 1000, "%u bytes", n);
+        cr_expect_eq(value_of("uet.ses.std.request_length"), n == 56 ? 4096 : INT64_MIN, "%u bytes", n);
+    }
+    packet(UET_PORT, b, 55, 55);
+    cr_expect_eq(value_of("uet.pds.psn"), INT64_MIN, "its headers have no room");
+}
+
 Test(uet, encrypted_packets_show_their_header)
 {
     uint8_t b[40] = {UET_TSS << 3 | 0x01, 0, 0x12, 0x34};
