@@ -28,6 +28,7 @@ static const struct vname ethertypes[] = {
     {ETHERTYPE_ROCEV1, "RoCE"},
     {0x9000, "Loopback"},
     {ETHERTYPE_QINQ_OLD, "QinQ"},
+    {0x9ac6, "TTPoE"},
 };
 const struct vdesc ethertype_desc = VDESC_NAMES(ethertypes);
 

@@ -26,6 +26,8 @@ const char *ulp_of_service(uint64_t service_id)
 
     if (service_id >> 56 == 0x10) /* RFC 4755; kernel ipoib_cm.c */
         return ulp_ipoib_cm;
+    if (service_id >> 16 == 1) /* annex A4; RDMA_PS_SDP of the kernel's former rdma_cm.h */
+        return "SDP";
     if (!cm_service_is_ip(service_id))
         return NULL;
     name = vname_find(ports, ARRAY_LEN(ports), service_id & 0xffff);

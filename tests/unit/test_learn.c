@@ -75,6 +75,8 @@ Test(learn, service_ids_name_upper_protocols)
     cr_expect_str_eq(ulp_of_service(UINT64_C(0x0000000001064e51)), "NFS/RDMA");
     cr_expect_str_eq(ulp_of_service(UINT64_C(0x0000000001060001)), "RDMA-CM application");
     cr_expect_str_eq(ulp_of_service(UINT64_C(0x1000000000000404)), "IPoIB connected mode");
+    cr_expect_str_eq(ulp_of_service(UINT64_C(0x0000000000010050)), "SDP");
+    cr_expect_null(ulp_of_service(UINT64_C(0x0000000000020050)));
     cr_expect_null(ulp_of_service(UINT64_C(0x0002c90300a0b0c0)));
 }
 
