@@ -15,6 +15,10 @@ void arrivals_add(struct arrivals *a, const void *from, uint32_t len, ns_t now)
         a->least = near * PACE_BYTES / (a->len + FRAME_EXTRA) + 1;
     if (a->ts && near - takes(a, a->len) > takes(a, a->len) / 4)
         a->rested = now;
+    if (a->ts && near >= ARRIVALS_LONG) {
+        a->from_long = a->ts;
+        a->long_to = now;
+    }
     if (a->ts && a->from != from)
         a->mixed = now;
     a->from = from;
@@ -28,4 +32,9 @@ bool arrivals_rested(const struct arrivals *a, ns_t last, ns_t *until)
         return false;
     *until = a->rested;
     return true;
+}
+
+bool arrivals_went_on(const struct arrivals *a, ns_t last)
+{
+    return a->mixed > last && (a->long_to > last ? a->from_long : a->ts) - last >= ARRIVALS_LONG;
 }

@@ -11,14 +11,17 @@
 #define FRAME_EXTRA 24       /* bytes that pass with each frame: preamble, frame check sequence, gap between packets */
 #define PACE_MOST   NS_PER_S /* a gap that is longer does not tell how fast a host sends */
 
+#define ARRIVALS_LONG NS_PER_MS
+
 /* Requests to a host, of all hosts together. All zero: none yet. */
 struct arrivals {
-    const void *from; /* the host of the latest one, */
-    uint32_t len;     /* its bytes, */
-    ns_t ts;          /* and time; 0: none yet */
-    ns_t mixed;       /* of the latest one that followed one of another host; 0: none */
-    ns_t least;       /* the shortest time from any to the next one, for PACE_BYTES; 0: not known */
-    ns_t rested;      /* of the latest one before which the link carried none; 0: none */
+    const void *from;        /* the host of the latest one, */
+    uint32_t len;            /* its bytes, */
+    ns_t ts;                 /* and time; 0: none yet */
+    ns_t mixed;              /* of the latest one that followed one of another host; 0: none */
+    ns_t least;              /* the shortest time from any to the next one, for PACE_BYTES; 0: not known */
+    ns_t rested;             /* of the latest one before which the link carried none; 0: none */
+    ns_t from_long, long_to; /* of the latest ones between which it carried none for ARRIVALS_LONG; 0: none */
 };
 
 /* A request of `len` bytes comes, of a host that any pointer stands for. */
@@ -31,5 +34,8 @@ void arrivals_add(struct arrivals *a, const void *from, uint32_t len, ns_t now);
  *                                         ^ until
  */
 bool arrivals_rested(const struct arrivals *a, ns_t last, ns_t *until);
+/* After the latest arrival: its requester's latest request passed at `last`, and for ARRIVALS_LONG or longer after that
+ * the link carried those of other hosts. */
+bool arrivals_went_on(const struct arrivals *a, ns_t last);
 
 #endif

@@ -97,6 +97,9 @@ void timeline_share_pauses(struct timeline *t, timeline_clock *clock, void *user
 /* Before timeline_end(): the requester of `flow` heard no response to its requests, although the tap may have seen some
  * that it drops: its silences were ACK timeouts. */
 void timeline_unheard(struct timeline *t, uint32_t flow);
+/* At a request of `flow`, whose latest one passed at `ts`: whether those of other hosts to the same one went on passing
+ * the tap then, for a millisecond or longer, and its own host sent none at all. */
+bool timeline_others_sent(const struct timeline *t, uint32_t flow, ns_t ts);
 /* Before timeline_end(): a later frame of a tap was read by somebody else. */
 void timeline_last_frame(struct timeline *t, uint32_t tap, ns_t ts);
 /* What is kept in tables that all hosts share. */

@@ -61,6 +61,14 @@ void timeline_ports_free(struct timeline *t)
     free(t->ports);
 }
 
+bool timeline_others_sent(const struct timeline *t, uint32_t flow, ns_t ts)
+{
+    const struct direction *d = t->dirs[flow];
+    const struct turn *before = d && d->host ? port_turn(d->host, 2) : NULL; /* the latest one is that request */
+
+    return before && before->ts <= ts && d->peer && arrivals_went_on(&d->peer->in, ts);
+}
+
 /* --- What hosts share ------------------------------------------------------------------------- */
 
 void timeline_last_frame(struct timeline *t, uint32_t tap, ns_t ts)

@@ -254,6 +254,16 @@ static void command_print(const struct explain_opts *o, const struct incident *s
     buf_free(&quoted);
 }
 
+/* The command that shows whose packets were marked, and who slowed down. */
+static void marked_command_print(const struct explain_opts *o, const struct incident *s, struct buf *b)
+{
+    (void)s;
+    next_command(o, "flows",
+                 (const char *const[]){"--sort", "np_ecn_marked_roce_packets", "--columns",
+                                       "ends,np_ecn_marked_roce_packets,rp_cnp_handled,goodput_bps", NULL},
+                 b);
+}
+
 /* True if the first frame belongs to a connection, as that of an incident about several connections does. */
 static bool has_ladder(const struct incident *s)
 {
@@ -271,6 +281,9 @@ void explain_counters(const struct incident *s, struct buf *b)
 
 #define CLASS_TOOLS "mlnx_qos (mlx5) or dcb pfc show dev IFACE; on the switch: drops and PFC of its ports"
 #define MTU_TOOLS   "ip link; ibv_devinfo"
+#define QUEUE_TOOLS(ports)                                                                                             \
+    "on the switch, of the " ports ": show queue watermark unicast, ecnconfig -l (SONiC), show queuing interface "     \
+    "(NX-OS) or show queue-monitor length (EOS); on the hosts: mlnx_qos (mlx5) or dcb pfc show dev IFACE"
 
 /* Commands that show the settings that a cause depends on. */
 static const char *const tools[CAUSE_COUNT] = {
@@ -285,6 +298,8 @@ static const char *const tools[CAUSE_COUNT] = {
     [CAUSE_PAUSE_STORM] = CLASS_TOOLS,
     [CAUSE_PFC_DEADLOCK] = CLASS_TOOLS,
     [CAUSE_WRONG_CLASS] = CLASS_TOOLS,
+    [CAUSE_INCAST] = QUEUE_TOOLS("port to the receiver"),
+    [CAUSE_THROTTLED] = QUEUE_TOOLS("ports on the way"),
     [CAUSE_LOST_CNP] = CLASS_TOOLS,
     [CAUSE_BLOCKED_CNP] = CLASS_TOOLS,
     [CAUSE_CNP_WITHOUT_CE] = CLASS_TOOLS,
@@ -321,7 +336,9 @@ void explain_next(const struct explain_opts *o, const struct incident *s, struct
     put_line(o, "Counters (rdma statistic, ethtool -S)", &counters, b);
     put_line(o, "Type", &type, b);
     if (s->n_frames && !o->once)
-        (has_ladder(s) ? command_print : frame_command_print)(o, s, b);
+        (s->cause == CAUSE_INCAST ? marked_command_print
+         : has_ladder(s)          ? command_print
+                                  : frame_command_print)(o, s, b);
     buf_free(&look);
     buf_free(&counters);
     buf_free(&type);

@@ -201,6 +201,14 @@ static bool is_too_short(const struct event *e, ns_t silence)
     return silence < timer_earliest(ack_timeout(e->h->timeout ? e->h->timeout : SHORTEST_TIMER));
 }
 
+/* True if the requester fell silent before the end of a message, `last` being its latest packet. */
+static bool broke_off(const struct incident *st, const struct sent *last)
+{
+    bool within = last && !(opcode_table[last->opcode].flags & OPF_END);
+
+    return within && (st->place == PLACE_BEFORE || st->cause == CAUSE_LOST_ACK);
+}
+
 static struct incident *report_silence(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn), *last = req_dir_sent(e->h, psn_prev(e->h->next));
@@ -231,6 +239,8 @@ static struct incident *report_silence(struct explainer *x, const struct event *
     st->end = e->h->next;
     incident_concerns(st, e->p->bth.psn, s ? s->icrc_first : 0, true);
     suppose_silence(st, e, t, s);
+    if (broke_off(st, last) && timeline_others_sent(x->timeline, e->flow, last->ts))
+        incident_add(st, SAY(OTHERS_SENT, .time = e->p->frame->ts - last->ts));
     if (st->cause == CAUSE_LOST_ACK && is_too_short(e, st->silence))
         st->certainty = POSSIBLE; /* its requester may have missed an earlier response */
     return st;
