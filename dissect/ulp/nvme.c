@@ -80,6 +80,14 @@ uint32_t nvme_data_len(const struct nvme_cmd *c)
     return direction(c) == 0 || (c->sgl.type != NVME_SGL_KEYED && c->sgl.type != NVME_SGL_DATA) ? 0 : c->sgl.length;
 }
 
+static bool is_zero(const uint8_t *b, unsigned from, unsigned to)
+{
+    while (from < to)
+        if (b[from++])
+            return false;
+    return true;
+}
+
 /* Whether the descriptor is one that a host sends; data of `len` bytes follow the command, if the capsule is `whole`.
  */
 static bool sgl_plausible(const uint8_t *sqe, uint32_t len, bool whole)
@@ -87,17 +95,11 @@ static bool sgl_plausible(const uint8_t *sqe, uint32_t len, bool whole)
     unsigned type = sqe[39];
     uint64_t offset = load_le(sqe + 24, 8);
 
+    if (type == 0x01 && !whole) /* what it describes ends in a later packet */
+        return offset <= len && load_le(sqe + 32, 4) > len - offset && is_zero(sqe, 36, 39);
     if (type == 0x01)
-        return !whole || (offset <= len && load_le(sqe + 32, 4) <= len - offset);
+        return offset <= len && load_le(sqe + 32, 4) <= len - offset;
     return (type == 0x40 || type == 0x4f || type == 0x00) && whole && len == 0;
-}
-
-static bool is_zero(const uint8_t *b, unsigned from, unsigned to)
-{
-    while (from < to)
-        if (b[from++])
-            return false;
-    return true;
 }
 
 /* Connect with its 1,024 bytes of data, by which a queue begins. */

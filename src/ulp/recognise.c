@@ -181,7 +181,7 @@ static const struct ulp_proto *by_user(const struct ulp *u, const struct flow *f
     return NULL;
 }
 
-/* Whether the packet may tell a protocol by its bytes: a SEND, or a WRITE with immediate data of one packet. */
+/* Whether the packet may tell a protocol by its bytes: of a SEND, or a WRITE with immediate data of one packet. */
 static bool may_tell(const struct pkt *p)
 {
     return p->op->flags & OPF_SEND || (p->op->flags & OPF_ONLY && p->have & H_RETH && p->have & H_IMMDT);
@@ -192,7 +192,7 @@ static enum ulp_looks looks_of(const struct ulp_proto *proto, const struct pkt *
     const uint8_t *b = p->data + p->payload_off;
 
     if (p->op->flags & OPF_SEND)
-        return proto->looks ? proto->looks(b, p->payload_cap, true) : LOOKS_OTHER;
+        return proto->looks ? proto->looks(b, p->payload_cap, p->op->flags & OPF_ONLY) : LOOKS_OTHER;
     return proto->looks_write ? proto->looks_write(b, p->payload_cap, p->reth.va, p->immdt.data) : LOOKS_OTHER;
 }
 
@@ -202,7 +202,7 @@ static const struct ulp_proto *by_bytes(struct guess *g, const struct pkt *p, en
     enum ulp_looks looks = LOOKS_OTHER;
     unsigned i = 0;
 
-    if (g->tries >= GUESS_TRIES || !may_tell(p) || !(p->op->flags & OPF_ONLY))
+    if (g->tries >= GUESS_TRIES || !may_tell(p) || !(p->op->flags & OPF_START))
         return NULL;
     g->tries++;
     for (; ulp_protos[i]; i++)
