@@ -64,6 +64,26 @@ void nvme_cqe_put(uint8_t *cqe, const struct nvme_cqe *c)
     store_le(cqe + 14, 2, (uint64_t)c->status << 1);
 }
 
+/* Bytes of the list that SGL 1 names; 0: it names none. */
+static uint32_t list_len(const struct nvme_sgl *s)
+{
+    bool has = s->type == NVME_SGL_LAST && s->subtype == NVME_SGL_OFFSET && s->length % NVME_SGL_LEN == 0;
+
+    return has ? s->length : 0;
+}
+
+unsigned nvme_list(const struct nvme_cmd *c, const struct ulp_body *m)
+{
+    uint32_t n = list_len(&c->sgl), room = m->len > NVME_SQE_LEN ? m->len - NVME_SQE_LEN : 0;
+
+    return c->sgl.address <= room && n <= room - c->sgl.address ? n / NVME_SGL_LEN : 0;
+}
+
+void nvme_list_get(struct nvme_sgl *s, const struct nvme_cmd *c, const struct ulp_body *m, unsigned i)
+{
+    sgl_get(s, m->b + NVME_SQE_LEN + c->sgl.address + (size_t)i * NVME_SGL_LEN);
+}
+
 /* The two bits that say which way data go: 1 from the host, 2 to the host. */
 static unsigned direction(const struct nvme_cmd *c)
 {
@@ -93,12 +113,14 @@ static bool is_zero(const uint8_t *b, unsigned from, unsigned to)
 static bool sgl_plausible(const uint8_t *sqe, uint32_t len, bool whole)
 {
     unsigned type = sqe[39];
-    uint64_t offset = load_le(sqe + 24, 8);
+    uint64_t offset = load_le(sqe + 24, 8), n = load_le(sqe + 32, 4);
 
     if (type == 0x01 && !whole) /* what it describes ends in a later packet */
-        return offset <= len && load_le(sqe + 32, 4) > len - offset && is_zero(sqe, 36, 39);
+        return offset <= len && n > len - offset && is_zero(sqe, 36, 39);
     if (type == 0x01)
-        return offset <= len && load_le(sqe + 32, 4) <= len - offset;
+        return offset <= len && n <= len - offset;
+    if (type == 0x31)
+        return whole && n && n % NVME_SGL_LEN == 0 && offset <= len && n == len - offset;
     return (type == 0x40 || type == 0x4f || type == 0x00) && whole && len == 0;
 }
 

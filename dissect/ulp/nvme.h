@@ -54,6 +54,7 @@ enum {
 enum {
     NVME_SGL_DATA = 0,
     NVME_SGL_BUCKET = 1,
+    NVME_SGL_LAST = 3,
     NVME_SGL_KEYED = 4,
     NVME_SGL_ADDRESS = 0,
     NVME_SGL_OFFSET = 1,
@@ -90,6 +91,11 @@ struct nvme_cmd {
     uint32_t cdw[6]; /* cdw10 to cdw15 */
     struct nvme_sgl sgl;
 };
+#define NVME_SGL_LEN 16
+/* The descriptors of a list in the capsule that SGL 1 of `c` names, as a last segment at an offset (hosts of SPDK send
+ * them): how many of capsule `m` are there; 0: no list, or not all of it. Number `i` of them. */
+unsigned nvme_list(const struct nvme_cmd *c, const struct ulp_body *m);
+void nvme_list_get(struct nvme_sgl *s, const struct nvme_cmd *c, const struct ulp_body *m, unsigned i);
 /* A completion: result (8), SQ head (2), SQ id (2), cid (2), status (2, bit 0 unused). */
 struct nvme_cqe {
     uint64_t result;
@@ -137,6 +143,7 @@ void nvme_queue_layer(struct pkt *p);
 void nvme_command_layers(struct pkt *p, const struct ulp_body *m, bool admin);
 void nvme_response_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c, bool admin);
 void nvme_data_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c, bool admin);
+void nvme_list_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c);
 /* The parts of those: what Identify returns, a log page from its byte `from` on, those of few controllers from byte 0
  * on. At most NVME_LIST_MAX things of a list become layers: `n` of the length of `h` from byte `from` on, or numbers of
  * 4 bytes up to the first zero. */
@@ -171,7 +178,7 @@ extern const struct vdesc nvme_io_opcode_desc, nvme_admin_opcode_desc, nvme_fcty
     X(lbasi, 0x15) X(san, 0x17) X(eg, 0x18) X(swp, 0x80) X(hid, 0x81) X(rsrvn, 0x82) \
     X(rsrvp, 0x83) X(nswp, 0x84)
 #define NVME_HDRS(X) \
-    X(nvme_rdma) X(nvme_io_cmd) X(nvme_admin_cmd) X(nvme_fabrics_cmd) X(nvme_cqe) \
+    X(nvme_rdma) X(nvme_sgl) X(nvme_io_cmd) X(nvme_admin_cmd) X(nvme_fabrics_cmd) X(nvme_cqe) \
     X(nvme_connect_cqe) X(nvme_prop_get_cqe) X(nvme_prop_set_cqe) X(nvme_fabrics_cqe) X(nvme_connect_data) \
     X(nvme_auth_data) \
     X(nvme_rdma_req) X(nvme_rdma_rep) X(nvme_rdma_rej) X(nvme_cc) X(nvme_csts) X(nvme_cap) X(nvme_vs) \

@@ -13,6 +13,26 @@ static const struct field nvme_connect_data_fields[] = {
 };
 HDR(nvme_connect_data, "rdma.nvme.connect.data", "NVM Express Fabrics RDMA (Connect data)", "nvme-rdma", 1024);
 
+static bool is_keyed(const uint8_t *p, uint32_t len)
+{
+    return len == NVME_SGL_LEN && p[15] >> 4 == NVME_SGL_KEYED;
+}
+static bool is_not_keyed(const uint8_t *p, uint32_t len)
+{
+    return len == NVME_SGL_LEN && !is_keyed(p, len);
+}
+static const struct field nvme_sgl_fields[] = {
+    LE_BITS(NULL, 15, 1, 4, 4, FT_UINT8, BASE_HEX, NULL, "rdma.nvme.sgl.type", "Descriptor Type",
+            "4: memory of the host with a key."),
+    LE_BITS(NULL, 15, 1, 0, 4, FT_UINT8, BASE_HEX, NULL, "rdma.nvme.sgl.subtype", "Descriptor Sub Type",
+            "15: the target invalidates the key."),
+    FIELD_LE(NULL, 0, 8, FT_UINT64, BASE_HEX, NULL, "rdma.nvme.sgl.addr", "Address", "Of the memory."),
+    FIELD_LE(is_keyed, 8, 3, FT_UINT24, BASE_DEC, NULL, "rdma.nvme.sgl.len", "Length", "Bytes."),
+    FIELD_LE(is_keyed, 11, 4, FT_UINT32, BASE_HEX, NULL, "rdma.nvme.sgl.key", "Key", "R_Key of the memory."),
+    FIELD_LE(is_not_keyed, 8, 4, FT_UINT32, BASE_DEC, NULL, "rdma.nvme.sgl.len", "Length", "Bytes."),
+};
+HDR(nvme_sgl, "rdma.nvme.sgl", "NVM Express Fabrics RDMA (SGL descriptor)", "nvme-rdma", NVME_SGL_LEN);
+
 /* --- Layers ----------------------------------------------------------------------------------- */
 
 void nvme_repeated_layers(struct pkt *p, const struct ulp_body *m, const struct hdr *h, uint32_t from, uint64_t n)
@@ -44,4 +64,9 @@ void nvme_data_layers(struct pkt *p, const struct ulp_body *m, const struct nvme
     } else if (admin && (c->opc == NVME_ADMIN_SET_FEATURES || c->opc == NVME_ADMIN_GET_FEATURES)) {
         nvme_feature_data_layers(p, m, c);
     }
+}
+
+void nvme_list_layers(struct pkt *p, const struct ulp_body *m, const struct nvme_cmd *c)
+{
+    nvme_repeated_layers(p, m, &nvme_sgl_hdr, NVME_SQE_LEN + (uint32_t)c->sgl.address, nvme_list(c, m));
 }

@@ -102,14 +102,29 @@ static bool is_admin(const struct queue *q)
 
 /* --- Messages --------------------------------------------------------------------------------- */
 
-/* The memory that a command offers: a keyed descriptor, or bytes of its capsule, which has `capsule` bytes. */
-static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct nvme_cmd *n, uint64_t capsule)
+/* The pieces of memory that a list in the capsule names. */
+static void offer_list(struct ulp_conn *c, struct ulp_command *cmd, const struct nvme_cmd *n, const struct ulp_body *m,
+                       enum ulp_dir dir)
+{
+    for (unsigned i = 0; i < nvme_list(n, m); i++) {
+        struct nvme_sgl s;
+        nvme_list_get(&s, n, m, i);
+        if (s.type == NVME_SGL_KEYED && !ulp_offer(c, cmd, dir, s.key, s.address, s.length))
+            return;
+    }
+}
+
+/* The memory that a command offers: a keyed descriptor, a list of them, or bytes of its capsule `m`. */
+static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct nvme_cmd *n, const struct ulp_body *m)
 {
     enum ulp_dir dir = nvme_is_to_host(n) ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
     uint32_t len = nvme_data_len(n);
+    uint64_t capsule = (uint64_t)m->len + m->more;
 
-    if (!len)
+    if (!len) {
+        offer_list(c, cmd, n, m, dir);
         return;
+    }
     if (n->sgl.type == 4) {
         ulp_offer(c, cmd, dir, n->sgl.key, n->sgl.address, len);
         if (own_of(cmd)->admin || n->opc == NVME_FABRICS)
@@ -151,7 +166,7 @@ static bool take_command(struct ulp_conn *c, struct ulp_message *m)
             o->qid = q->known ? q->id : UINT16_MAX;
             o->admin = is_admin(q);
             cmd->waits = o->admin && n.opc == NVME_ADMIN_AER;
-            offer(c, cmd, &n, (uint64_t)m->body.len + m->body.more);
+            offer(c, cmd, &n, &m->body);
         }
     }
     if (m->show) {
@@ -159,6 +174,7 @@ static bool take_command(struct ulp_conn *c, struct ulp_message *m)
         nvme_queue_layer(m->show);
         nvme_command_layers(m->show, &m->body, admin);
         show_inline(m, &n, admin);
+        nvme_list_layers(m->show, &m->body, &n);
     }
     return true;
 }

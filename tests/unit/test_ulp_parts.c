@@ -152,3 +152,40 @@ Test(ulp, a_read_response_before_any_request)
         run_free(r);
     }
 }
+
+/* A host of SPDK names several pieces of memory by a list in the capsule. */
+Test(ulp, a_list_in_the_capsule_names_pieces_of_memory)
+{
+    uint8_t b[NVME_SQE_LEN + 3 * NVME_SGL_LEN];
+
+    for (unsigned more = 0; more < 3;
+         more++) { /* 0: it is whole; 1: it ends behind the capsule; 2: within a descriptor */
+        struct run *r = run_new("nvme");
+        struct pkt *p = acked(r, 4, 0x00, 1, 0);
+        memcpy(b, sqe(0x02, 3, 0x31, 0), NVME_SQE_LEN);
+        store_le(b + 24, 8, 0);
+        store_le(b + 32, 4, 3 * NVME_SGL_LEN + (more == 1 ? NVME_SGL_LEN : more == 2 ? 1 : 0));
+        store_le(b + 36, 4, 0x31000000);
+        for (unsigned i = 0; i < 3; i++) {
+            uint8_t *d = b + NVME_SQE_LEN + NVME_SGL_LEN * i;
+            store_le(d, 8, VA + 0x10000 * i);
+            store_le(d + 8, 3, 1000);
+            store_le(d + 11, 4, RKEY + i);
+            d[15] = i == 1 ? 0x4f : 0x40;
+        }
+        p = put(r, HOST, OP_SEND_ONLY, 5, NULL, 0, b, sizeof b);
+        cr_expect(says(p, "NVMe Read cid 0x3 nsid 1 slba 300 nlb 8"), "%s", p->note.ulp);
+        p = with_reth(r, TARGET, OP_WRITE_ONLY, 100, VA + 0x20000, RKEY + 2, 1000, 1000);
+        cr_expect(more ? !(p->note.have & NOTE_ULP) : says(p, "NVMe Read cid 0x3 data 2000-2999 of 3000"), "%u: %s",
+                  more, p->note.have & NOTE_ULP ? p->note.ulp : "nothing");
+        p = with_reth(r, TARGET, OP_WRITE_ONLY, 101, VA + 0x10000, RKEY + 1, 1000, 1000);
+        cr_expect(more ? !(p->note.have & NOTE_ULP) : says(p, "NVMe Read cid 0x3 data 1000-1999 of 3000"), "%u", more);
+        completion(r, 102, 3, 0);
+        run_end(r);
+        cr_assert_eq(r->n_over, 2);
+        cr_expect_eq(r->over[0].requested[ULP_TO_CLIENT], more ? 0 : 3000);
+        cr_expect_eq(r->over[0].moved[ULP_TO_CLIENT], more ? 0 : 2000);
+        run_free(r);
+        cr_expect_eq(nvme_looks(b, sizeof b, true), more ? LOOKS_OTHER : LOOKS_CLIENT);
+    }
+}
