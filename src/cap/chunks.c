@@ -4,8 +4,10 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Chunks of one size are kept for the next bytes: what was used last is in the processor's caches. */
+/* Chunks of one size are kept for the next bytes: what was used last is in the caches of the processor whose thread
+ * used it. So each has OWN_MAX chunks before it gets those of others. */
 #define KEPT_MAX 64
+#define OWN_MAX  12
 /* Chunks that the window may hold, at most: beyond that its frames are copied. */
 #define HELD_MAX 16
 /* Bytes of chunks that are got for a batch, at most, but for the last one. */
@@ -16,6 +18,7 @@ struct chunk {
     size_t size;
     uint64_t since; /* frames that had been taken out of the window when it was got: those are elsewhere */
     uint64_t until; /* of `left`: the last batch that may have frames here */
+    unsigned owner; /* the thread that reads here */
     _Alignas(64) uint8_t bytes[];
 };
 
@@ -25,6 +28,8 @@ struct chunks {
     struct chunk *left; /* batches may have frames there */
     struct chunk *kept; /* unused, the one used last first */
     unsigned n_held, n_kept;
+    unsigned who;                  /* the thread that reads */
+    unsigned n_of[CHUNKS_THREADS]; /* by thread: chunks that it owns */
     uint64_t batch;
     size_t got;  /* bytes of those got for the batch */
     size_t size; /* of those in `kept` */
@@ -46,6 +51,7 @@ static void push(struct chunk **list, struct chunk *k)
 static void keep(struct chunks *c, struct chunk *k)
 {
     if (k->size != c->size || c->n_kept == KEPT_MAX) {
+        c->n_of[k->owner]--;
         free(k);
         return;
     }
@@ -87,21 +93,42 @@ static void collect(struct chunks *c)
         }
 }
 
+/* Of those kept: one of the thread's own, else, if `any`, the one used last. */
+static struct chunk *take_kept(struct chunks *c, bool any)
+{
+    struct chunk **at = &c->kept, *k;
+
+    while (*at && (*at)->owner != c->who)
+        at = &(*at)->next;
+    if (!*at && any)
+        at = &c->kept;
+    k = *at;
+    if (k) {
+        *at = k->next;
+        c->n_kept--;
+    }
+    return k;
+}
+
 static struct chunk *fresh(struct chunks *c, size_t n)
 {
-    struct chunk *k = c->kept;
+    struct chunk *k = NULL;
 
     if (!c->size)
         c->size = n;
-    if (n > c->size || !k) {
+    if (n <= c->size)
+        k = take_kept(c, c->n_of[c->who] >= OWN_MAX);
+    if (k) {
+        c->n_of[k->owner]--;
+    } else {
         n = n > c->size ? n : c->size;
         k = aligned_alloc(64, sizeof *k + (n + 63) / 64 * 64);
-        if (k)
-            k->size = n;
-        return k;
+        if (!k)
+            return NULL;
+        k->size = n;
     }
-    c->kept = k->next;
-    c->n_kept--;
+    k->owner = c->who;
+    c->n_of[c->who]++;
     return k;
 }
 
@@ -129,9 +156,10 @@ void chunks_put(struct chunks *c, uint8_t *old)
     c->n_held++;
 }
 
-void chunks_begin(struct chunks *c, uint64_t batch)
+void chunks_begin(struct chunks *c, uint64_t batch, unsigned thread)
 {
     c->batch = batch;
+    c->who = thread;
     c->got = 0;
 }
 

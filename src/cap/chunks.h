@@ -5,14 +5,17 @@
 
 #include "src/cap/reorder.h"
 
+#define CHUNKS_THREADS 16 /* that read by turns, at most */
+
 struct chunks;
 
 /* `w`: the window through which the frames go. NULL without memory. */
 struct chunks *chunks_new(struct window *w);
 /* After the files are closed; NULL is allowed. */
 void chunks_free(struct chunks *c);
-/* The frames that leave the window from now on belong to batch `batch`: each number is one more than the one before. */
-void chunks_begin(struct chunks *c, uint64_t batch);
+/* The frames that leave the window from now on belong to batch `batch`: each number is one more than the one before.
+ * Thread number `thread` reads: it gets memory that it has used, which is in its processor's caches. */
+void chunks_begin(struct chunks *c, uint64_t batch, unsigned thread);
 /* Whether a batch has so much memory that it must end, however few frames it has: what is between them is in it. */
 bool chunks_are_many(const struct chunks *c);
 /* By any thread: nothing of batches before `batch` is used any more. */

@@ -10,16 +10,25 @@
 
 /* Bytes for the copies of a batch: it may be all but full when the longest record comes, with its options and a comment
  * among them. */
-#define COPIES_MAX (BATCH_BYTES + 2 * SOURCE_PEEK_MAX)
-
-bool batch_begin(struct batch *b)
+static uint32_t copies_max(const struct batch *b)
 {
-    b->copies = malloc(COPIES_MAX);
-    return b->copies != NULL;
+    return b->most_bytes + 2 * SOURCE_PEEK_MAX;
+}
+
+bool batch_begin(struct batch *b, uint32_t frames, uint32_t bytes)
+{
+    b->most_frames = frames;
+    b->most_bytes = bytes;
+    b->frames = calloc(frames, sizeof *b->frames);
+    b->pkts = calloc(frames, sizeof *b->pkts);
+    b->copies = malloc(copies_max(b));
+    return b->frames && b->pkts && b->copies;
 }
 
 void batch_end(struct batch *b)
 {
+    free(b->frames);
+    free(b->pkts);
     free(b->copies);
 }
 
@@ -49,10 +58,10 @@ void batch_add(struct batch *b, bool stays)
         b->bytes += f->caplen;
     else
         f->data = copy(b, f->data, f->caplen);
-    if (!f->comment || f->comment_len > COPIES_MAX - b->copied)
+    if (!f->comment || f->comment_len > copies_max(b) - b->copied)
         f->comment_len = 0;
     f->comment = f->comment_len ? copy(b, f->comment, f->comment_len) : NULL;
-    if (!f->options || f->options_len > COPIES_MAX - b->copied)
+    if (!f->options || f->options_len > copies_max(b) - b->copied)
         f->options_len = 0;
     f->options = f->options_len ? copy(b, f->options, f->options_len) : NULL;
 }

@@ -5,12 +5,10 @@
 #include "dissect/pkt.h"
 #include "src/taps/longest.h"
 
-#define BATCH_FRAMES 256                   /* frames of a batch, at most */
-#define BATCH_BYTES  (UINT32_C(256) << 10) /* a batch is full once its frames have so many bytes */
-
 struct batch {
-    struct frame frames[BATCH_FRAMES];
-    struct pkt pkts[BATCH_FRAMES];
+    struct frame *frames;
+    struct pkt *pkts;
+    uint32_t most_frames, most_bytes;
     struct longest longest; /* what was known when the batch was read */
     uint8_t *copies;        /* of what does not stay where it is */
     uint32_t copied;        /* bytes of it */
@@ -18,15 +16,16 @@ struct batch {
     uint32_t n;
 };
 
-/* Allocate; pages that no frame needs are not touched. False without memory; batch_end() is allowed then, too. */
-bool batch_begin(struct batch *b);
+/* Allocate; pages that no frame needs are not touched. The batch is full with so many frames, or once they have so many
+ * bytes. False without memory; batch_end() is allowed then, too. */
+bool batch_begin(struct batch *b, uint32_t frames, uint32_t bytes);
 void batch_end(struct batch *b);
 /* Forget the frames; `known`: the longest frames so far, as far as the reader knows. */
 void batch_clear(struct batch *b, const struct longest *known);
 
 static inline bool batch_is_full(const struct batch *b)
 {
-    return b->n == BATCH_FRAMES || b->bytes >= BATCH_BYTES;
+    return b->n == b->most_frames || b->bytes >= b->most_bytes;
 }
 
 /* Add the frame that was written to frames[n]. `stays`: its data stay where they are until the batch is done. */

@@ -14,9 +14,9 @@ enum shows { SHOWS_NOT, SHOWS_LATER, SHOWS_TEXT };
 /* A batch of the ring. */
 struct page {
     struct batch b;
-    uint32_t tags[BATCH_FRAMES];
-    uint8_t shows[BATCH_FRAMES]; /* enum shows */
-    uint32_t ends[BATCH_FRAMES]; /* of SHOWS_TEXT: where its text ends in `said` */
+    uint32_t tags[CORES_FRAMES];
+    uint8_t shows[CORES_FRAMES]; /* enum shows */
+    uint32_t ends[CORES_FRAMES]; /* of SHOWS_TEXT: where its text ends in `said` */
     struct buf said, text;       /* of SHOWS_TEXT; of all */
     void *scratch;               /* of show() */
     bool ready;                  /* read and dissected */
@@ -342,7 +342,7 @@ static struct page *page_new(const struct cores_opts *o)
     if (!g)
         return NULL;
     g->scratch = calloc(1, o->scratch_size + 1);
-    if (batch_begin(&g->b) && g->scratch)
+    if (batch_begin(&g->b, CORES_FRAMES, CORES_BYTES) && g->scratch)
         return g;
     page_free(g);
     return NULL;

@@ -19,11 +19,13 @@
 
 #include <pthread.h>
 
-#define CORES_MAX    256       /* threads that may be asked for */
-#define CORES_MOST   64        /* threads of a ring, however many are asked for: one hands out and writes */
-#define CORES_STACK  (2 << 20) /* bytes of the stack of a thread */
-#define CORES_ARENAS 8         /* of the allocator, at most: each reserves 64 MB of addresses */
-#define CORES_SPARE  6         /* batches of the ring beyond one for each thread; a batch has 0.7 MB */
+#define CORES_MAX    256         /* threads that may be asked for */
+#define CORES_MOST   64          /* threads of a ring, however many are asked for: one hands out and writes */
+#define CORES_STACK  (2 << 20)   /* bytes of the stack of a thread */
+#define CORES_ARENAS 8           /* of the allocator, at most: each reserves 64 MB of addresses */
+#define CORES_SPARE  6           /* batches of the ring beyond one for each thread; a batch has 0.7 MB */
+#define CORES_FRAMES 256         /* frames of a batch, at most */
+#define CORES_BYTES  (256 << 10) /* a batch is full once its frames have so many bytes */
 
 struct cores_opts {
     /* 1 to CORES_MAX, of which CORES_MOST at most are started, at once; 1: frames are not copied, and no thread is

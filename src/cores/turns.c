@@ -12,7 +12,9 @@
 
 #define AHEAD 64   /* packets from ahead() until one is taken */
 #define LOOKS 3000 /* how often a thread looks for work before it sleeps: to be woken up takes longer */
-#define ALONE 8    /* batches that are taken before other threads are started, if their number was not given */
+#define ALONE 2    /* batches that are taken before other threads are started, if their number was not given */
+
+_Static_assert(TURNS_MOST <= CHUNKS_THREADS, "chunks know who reads");
 
 struct turns;
 
@@ -82,7 +84,7 @@ static bool read_one(struct thread *me)
         return false;
     if (!atomic_load(&t->ended)) {
         me->number[at] = t->n_read;
-        chunks_begin(t->o.chunks, t->n_read++);
+        chunks_begin(t->o.chunks, t->n_read++, (unsigned)(me - t->threads));
         me->n++;
         if (!fill(t, b))
             atomic_store(&t->ended, true);
@@ -205,7 +207,7 @@ static bool thread_new(struct thread *one, struct turns *t)
     one->t = t;
     for (unsigned i = 0; i < TURNS_BATCHES; i++) {
         one->own[i] = calloc(1, sizeof(struct batch));
-        if (!one->own[i] || !batch_begin(one->own[i]))
+        if (!one->own[i] || !batch_begin(one->own[i], TURNS_FRAMES, TURNS_BYTES))
             return false;
     }
     return true;

@@ -17,7 +17,12 @@ struct chunks;
 
 #define TURNS_THREADS 4  /* threads of use: one takes at a time */
 #define TURNS_MOST    16 /* threads, however many are asked for: more of them would wait for their turns */
-#define TURNS_BATCHES 3  /* batches of a thread: while one waits for its turn, the next one is read */
+#define TURNS_BATCHES 2  /* batches of a thread: while one waits for its turn, the next one is read */
+/* Frames of a batch, at most, and the bytes with which it is full. What the window holds while another thread begins to
+ * read, and what is known of the connections, goes to that thread's processor: where processors are far from each other
+ * that costs as much as all the rest, unless it is little beside the batch. */
+#define TURNS_FRAMES 1024
+#define TURNS_BYTES  (1 << 20)
 
 struct turns_opts {
     unsigned threads; /* as in struct cores_opts, two or more, or 0: at most TURNS_THREADS */

@@ -106,7 +106,7 @@ static unsigned read_all(struct reading *r)
 
     for (;; r->n++) {
         if (r->n % BATCH == 0) {
-            chunks_begin(r->c, r->n / BATCH);
+            chunks_begin(r->c, r->n / BATCH, r->n / BATCH % 3);
             look(r, r->n > LATE * BATCH ? r->n - LATE * BATCH : 0);
         }
         f = next(r);
@@ -195,7 +195,7 @@ Test(chunks, what_is_between_frames_takes_no_memory)
     block_close(&m, at);
     name = much(m.p, m.len, 200);
     begin(&r, &name, 1, 0);
-    chunks_begin(r.c, 0);
+    chunks_begin(r.c, 0, 0);
     cr_assert_not_null(next(&r));
     cr_expect(!chunks_are_many(r.c), "12 MB were kept, without a frame among them");
     end(&r);
@@ -217,7 +217,7 @@ Test(chunks, a_window_that_fills_holds_no_more_memory_than_its_frames)
     block_close(&m, at);
     name = much(m.p, m.len, 300);
     begin(&r, &name, 1, 0);
-    chunks_begin(r.c, 0);
+    chunks_begin(r.c, 0, 0);
     cr_assert_not_null(next(&r));
     size_t held = mallinfo2().uordblks + mallinfo2().hblkhd - before;
     cr_expect_lt(held, (size_t)16 << 20, "%zu bytes", held);
@@ -238,10 +238,41 @@ Test(chunks, a_batch_ends_before_its_frames_hold_much_memory)
     block_close(&m, at);
     name = much(m.p, m.len, 300);
     begin(&r, &name, 1, 0);
-    for (chunks_begin(r.c, 0); next(&r); n++)
+    for (chunks_begin(r.c, 0, 0); next(&r); n++)
         if (chunks_are_many(r.c))
             break;
     cr_expect(n < 60, "a batch of %u frames, with 60 KB around each", n);
     end(&r);
     unlink(name);
+}
+
+/* What a thread has used is in its processor's caches: it gets that again, and not what another one has used, unless it
+ * has enough of its own. */
+Test(chunks, a_thread_gets_the_memory_that_it_has_used)
+{
+    struct window *w = window_new();
+    struct chunks *c = chunks_new(w);
+    uint8_t *first, *of_other, *more, *again, *last, *used[100];
+    size_t n = 1000;
+    unsigned got = 0;
+
+    chunks_begin(c, 0, 0);
+    first = chunks_get(c, NULL, n, &n);
+    chunks_begin(c, 1, 1);
+    of_other = chunks_get(c, first, n, &n);
+    more = chunks_get(c, of_other, n, &n);
+    cr_expect(more != first && more != of_other, "it has one chunk only");
+    chunks_begin(c, 2, 0);
+    again = chunks_get(c, more, n, &n);
+    cr_expect_eq(again, first, "the thread's own chunk");
+    chunks_begin(c, 3, 1);
+    last = chunks_get(c, again, n, &n);
+    cr_expect_neq(last, first, "the other thread's own chunk");
+    for (chunks_begin(c, 4, 2); got < 100 && last != first; got++)
+        last = used[got] = chunks_get(c, NULL, n, &n);
+    cr_expect_lt(got, 20, "what others have used is never taken, in %u chunks", got);
+    for (unsigned i = 0; i < got; i++)
+        chunks_put(c, used[i]);
+    chunks_free(c);
+    window_free(w);
 }
