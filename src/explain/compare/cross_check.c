@@ -83,6 +83,41 @@ static struct missing_copy missing_of(const struct explainer *x, const struct in
     return copy.other && copy.frame < again->last ? copy : (struct missing_copy){0};
 }
 
+/* True if the tap of `o` lacks one copy of request `s`, which is frame `frame`: the first of two, or the second of
+ * three. */
+static bool is_copy_missing(const struct sent *s, const struct sent *o, uint32_t frame)
+{
+    bool one_less = s->copies == o->copies + 1 && !s->same && !o->same, latest = s->icrc && s->icrc == o->icrc,
+         first = s->icrc_first == o->icrc_first;
+
+    if (!one_less || !latest)
+        return false;
+    return s->copies == 2 ? frame == s->first && !first
+                          : s->copies == 3 && first && frame > s->first && frame < s->last;
+}
+
+/* A retransmission had no response at this tap, and the other tap lacks it, although it has the copies before and
+ * behind it: it was lost between the two.
+ *
+ *   this tap     5 . RNR NAK 5    5' .........  5"
+ *   other tap    5 . RNR NAK 5                  5"
+ */
+static bool compare_try(struct explainer *x, struct incident *st, const struct sent *s, const struct sent *o,
+                        uint32_t other)
+{
+    bool damaged = x->notes[other] && damaged_frame(x->notes[other], st->psn);
+    uint32_t frame = answers_frame_of(st, ROLE_LOST);
+
+    if (st->cause != CAUSE_LOST_LAST_PACKET || !s || !o || damaged || s->copies != 3 || !is_copy_missing(s, o, frame))
+        return false;
+    st->place = PLACE_AFTER;
+    st->proved = true;
+    copies_between(x, st, st->flow, other);
+    copies_only_lost(st, st->tap, frame);
+    incident_add(st, SAY(TAP_LACKS, .lost = frame, .tap = fact_tap(copies_tap(x, other))));
+    return true;
+}
+
 /* A request was lost, or its response: find out from the other tap which. */
 static void compare_loss(struct explainer *x, struct incident *st, uint32_t other)
 {
@@ -95,6 +130,8 @@ static void compare_loss(struct explainer *x, struct incident *st, uint32_t othe
         return;
     }
     if (answers_compare_naks(x, st, other, n) || damaged_compare(x, st, other, n))
+        return;
+    if (compare_try(x, st, req_dir_sent(a, st->psn), req_dir_sent(b, st->psn), other))
         return;
     copy = missing_of(x, st, a, b, n);
     if (copy.frame && copies_pass_first(x, copy.other ? st->flow : other, copy.other ? other : st->flow))
@@ -264,19 +301,6 @@ static uint32_t read_retransmission(struct req_dir *h, uint32_t psn)
     for (unsigned n = 0; a && n < REQUESTED_MOST; a = req_dir_read(h, psn, ++n))
         again = a->again ? a->frame : again;
     return again;
-}
-
-/* True if the tap of `o` lacks one copy of request `s`, which is frame `frame`: the first of two, or the second of
- * three. */
-static bool is_copy_missing(const struct sent *s, const struct sent *o, uint32_t frame)
-{
-    bool one_less = s->copies == o->copies + 1 && !s->same && !o->same, latest = s->icrc && s->icrc == o->icrc,
-         first = s->icrc_first == o->icrc_first;
-
-    if (!one_less || !latest)
-        return false;
-    return s->copies == 2 ? frame == s->first && !first
-                          : s->copies == 3 && first && frame > s->first && frame < s->last;
 }
 
 /* A READ was requested again, and that request had no response at this tap: true if it never came to the other one. */
