@@ -112,6 +112,25 @@ static void get_response(struct smb2 *s, const uint8_t *p, uint32_t len)
     }
 }
 
+#define IOCTL_LEN 48 /* before input and output */
+
+static void get_ioctl(struct smb2 *s, const uint8_t *p, uint32_t len)
+{
+    uint32_t at, n;
+
+    if (len < 8 || smb2_is_error(s->status))
+        return;
+    s->control = load_le32(p + 4);
+    if (!s->response || len < IOCTL_LEN)
+        return;
+    at = load_le32(p + 32);
+    n = load_le32(p + 36);
+    if (at < SMB2_LEN || at > s->len)
+        return;
+    s->out = s->at + at;
+    s->n_out = min_u32(n, s->len - at);
+}
+
 bool smb2_get(struct smb2 *s, const uint8_t *b, uint32_t len, uint32_t at)
 {
     const uint8_t *p = b + at;
@@ -129,6 +148,8 @@ bool smb2_get(struct smb2 *s, const uint8_t *b, uint32_t len, uint32_t at)
     s->message_id = load_le64(p + 24);
     s->tree = s->async ? 0 : load_le32(p + 36);
     s->session = load_le64(p + 40);
+    if (s->command == SMB2_IOCTL)
+        get_ioctl(s, p + SMB2_LEN, s->len - SMB2_LEN);
     if (s->command != SMB2_READ && s->command != SMB2_WRITE)
         return true;
     if (s->response)
@@ -207,6 +228,30 @@ static const struct vdesc status_desc = VDESC_NAMES(statuses);
 
 static const struct vname channels[] = {{0, "none"}, {1, "RDMA_V1"}, {2, "RDMA_V1_INVALIDATE"}, {3, "RDMA_TRANSFORM"}};
 static const struct vdesc channel_desc = VDESC_NAMES(channels);
+
+#define NETWORK_INTERFACES 0x001401fc
+static const struct vname controls[] = {{0x00060194, "FSCTL_DFS_GET_REFERRALS"},
+                                        {0x000601b0, "FSCTL_DFS_GET_REFERRALS_EX"},
+                                        {0x000900a4, "FSCTL_SET_REPARSE_POINT"},
+                                        {0x000900a8, "FSCTL_GET_REPARSE_POINT"},
+                                        {0x00098208, "FSCTL_FILE_LEVEL_TRIM"},
+                                        {0x00110018, "FSCTL_PIPE_WAIT"},
+                                        {0x0011400c, "FSCTL_PIPE_PEEK"},
+                                        {0x0011c017, "FSCTL_PIPE_TRANSCEIVE"},
+                                        {0x00140078, "FSCTL_SRV_REQUEST_RESUME_KEY"},
+                                        {0x001401d4, "FSCTL_LMR_REQUEST_RESILIENCY"},
+                                        {NETWORK_INTERFACES, "FSCTL_QUERY_NETWORK_INTERFACE_INFO"},
+                                        {0x00140204, "FSCTL_VALIDATE_NEGOTIATE_INFO"},
+                                        {0x00144064, "FSCTL_SRV_ENUMERATE_SNAPSHOTS"},
+                                        {0x001440f2, "FSCTL_SRV_COPYCHUNK"},
+                                        {0x001441bb, "FSCTL_SRV_READ_HASH"},
+                                        {0x001480f2, "FSCTL_SRV_COPYCHUNK_WRITE"}};
+static const struct vdesc control_desc = VDESC_NAMES(controls);
+
+const char *smb2_control_str(uint32_t control)
+{
+    return vname_find(controls, ARRAY_LEN(controls), control);
+}
 
 const char *smb2_command_str(uint16_t command)
 {
@@ -367,6 +412,46 @@ static const struct field smb2_memory_fields[] = {
 };
 UPPER_HDR(smb2_memory, "rdma.smb2.memory", "SMB2 memory descriptor", "smb2", "SMB2", MEMORY_LEN);
 
+static const struct field smb2_ioctl_fields[] = {
+    FIELD_LE(NULL, 4, 4, FT_UINT32, BASE_HEX, &control_desc, "smb2.ioctl.function", "Function", "What is asked for."),
+};
+UPPER_HDR(smb2_ioctl, "rdma.smb2.ioctl", "SMB2 Ioctl", "smb2", "SMB2", 8);
+
+/* An interface of the server, for the client to choose:
+ *   0      4       8            12         16          24       26     28
+ *   +------+-------+------------+----------+-----------+--------+------+---------
+ *   | next | index |capabilities|rss queues|link speed | family | port | address
+ *   +------+-------+------------+----------+-----------+--------+------+---------
+ * Of IPv6 4 bytes of flow information are before the address. */
+#define INTERFACE_LEN 152
+static bool is_of_family(const uint8_t *p, uint32_t len, unsigned family)
+{
+    return len == INTERFACE_LEN && load_le16(p + 24) == family;
+}
+static bool has_ip4(const uint8_t *p, uint32_t len)
+{
+    return is_of_family(p, len, 2);
+}
+static bool has_ip6(const uint8_t *p, uint32_t len)
+{
+    return is_of_family(p, len, 23);
+}
+static const struct field smb2_interface_fields[] = {
+    WORD(NULL, 4, "smb2.ioctl.network_interfaces.index", "Interface Index", "Which interface."),
+    FIELD_LE(NULL, 8, 4, FT_UINT32, BASE_HEX, NULL, "smb2.ioctl.network_interfaces.capabilities",
+             "Interface Capabilities", "What it can."),
+    LE_BITS(NULL, 8, 4, 1, 1, FT_BOOL, BASE_NONE, NULL, "smb2.ioctl.network_interfaces.capabilities.rdma", "RDMA",
+            "The client may use SMB Direct there."),
+    LE_BITS(NULL, 8, 4, 0, 1, FT_BOOL, BASE_NONE, NULL, "smb2.ioctl.network_interfaces.capabilities.rss", "RSS",
+            "It has several receive queues."),
+    WORD(NULL, 12, "smb2.ioctl.network_interfaces.rss_queue_count", "RSS Queue Count", "How many."),
+    FIELD_LE(NULL, 16, 8, FT_UINT64, BASE_DEC, NULL, "smb2.ioctl.network_interfaces.link_speed", "Link Speed",
+             "Bits a second."),
+    FIELD_AT(has_ip4, 28, 4, FT_IPV4, "rdma.smb2.interface.ipv4", "Address", "Its address."),
+    FIELD_AT(has_ip6, 32, 16, FT_IPV6, "rdma.smb2.interface.ipv6", "Address", "Its address."),
+};
+UPPER_HDR(smb2_interface, "rdma.smb2.interface", "SMB2 Network Interface", "smb2", "SMB2", INTERFACE_LEN);
+
 /* --- Layers ----------------------------------------------------------------------------------- */
 
 void smbd_layers(struct pkt *p, const struct ulp_body *body, const struct smbd *m)
@@ -376,7 +461,20 @@ void smbd_layers(struct pkt *p, const struct ulp_body *body, const struct smbd *
     ulp_layer(p, hdrs[m->kind], body, 0, hdrs[m->kind]->len);
 }
 
-#define SHOWN 8 /* descriptors of a request that are shown */
+#define SHOWN 8 /* descriptors of a request, and interfaces, that are shown */
+
+static void interface_layers(struct pkt *p, const struct ulp_body *compound, const struct smb2 *s)
+{
+    uint32_t at = 0;
+
+    for (unsigned i = 0; i < SHOWN && at + INTERFACE_LEN <= s->n_out; i++) {
+        uint32_t next = load_le32(compound->b + s->out + at);
+        ulp_layer(p, &smb2_interface_hdr, compound, s->out + at, INTERFACE_LEN);
+        if (next < INTERFACE_LEN || next > s->n_out - at)
+            break;
+        at += next;
+    }
+}
 
 static void message_layers(struct pkt *p, const struct ulp_body *compound, const struct smb2 *s)
 {
@@ -387,6 +485,10 @@ static void message_layers(struct pkt *p, const struct ulp_body *compound, const
                                                        : NULL;
 
     ulp_layer(p, &smb2_hdr, compound, s->at, SMB2_LEN);
+    if (s->control)
+        ulp_layer(p, &smb2_ioctl_hdr, compound, s->at + SMB2_LEN, smb2_ioctl_hdr.len);
+    if (s->control == NETWORK_INTERFACES)
+        interface_layers(p, compound, s);
     if (!hdr || (s->response && smb2_is_error(s->status)))
         return;
     ulp_layer(p, hdr, compound, s->at + SMB2_LEN, min_u32(hdr->len, s->len - SMB2_LEN));

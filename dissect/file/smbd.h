@@ -32,7 +32,7 @@ bool smbd_get(struct smbd *m, const uint8_t *b, uint32_t len, bool greeting, boo
 enum ulp_looks smbd_looks(const uint8_t *b, uint32_t len, bool whole);
 
 /* Commands that are read further. */
-enum { SMB2_READ = 8, SMB2_WRITE = 9, SMB2_CANCEL = 12 };
+enum { SMB2_READ = 8, SMB2_WRITE = 9, SMB2_IOCTL = 11, SMB2_CANCEL = 12 };
 #define SMB2_STATUS_PENDING UINT32_C(0x00000103) /* an interim response: another one follows */
 #define SMB2_NO_MESSAGE     UINT64_MAX           /* MessageId of what the server sends unasked */
 
@@ -50,6 +50,8 @@ struct smb2 {
     uint32_t inside;       /* bytes of data in this message */
     uint32_t channel;      /* of a request: 0 none, 1 RDMA_V1, 2 RDMA_V1_INVALIDATE, 3 RDMA_TRANSFORM */
     uint32_t info, n_info; /* memory descriptors of a request: first byte in the compound, how many */
+    uint32_t control;      /* of IOCTL: its code */
+    uint32_t out, n_out;   /* of its response: the output, bytes of it that are there */
 };
 /* The message at byte `at` of the compound; false: there is none (an encrypted one is none either). */
 bool smb2_get(struct smb2 *s, const uint8_t *b, uint32_t len, uint32_t at);
@@ -66,6 +68,8 @@ struct smb2_memory smb2_memory(const struct smb2 *s, const uint8_t *b, uint32_t 
 
 /* "Create", "Read"; NULL: no name is known. */
 const char *smb2_command_str(uint16_t command);
+/* "FSCTL_PIPE_TRANSCEIVE", of an IOCTL; NULL: no name is known. */
+const char *smb2_control_str(uint32_t control);
 /* "STATUS_ACCESS_DENIED"; NULL: no name is known. */
 const char *smb2_status_str(uint32_t status);
 /* Whether a status is an error (severity 3) that ends the request without a result. */
@@ -78,7 +82,8 @@ void smb2_layers(struct pkt *p, const struct ulp_body *compound);
 /* clang-format off */
 #define SMBD_HDRS(X) \
     X(smbd_negotiate) X(smbd_negotiate_response) X(smbd_data) X(smb2) X(smb2_read) \
-    X(smb2_read_response) X(smb2_write) X(smb2_write_response) X(smb2_memory)
+    X(smb2_read_response) X(smb2_write) X(smb2_write_response) X(smb2_memory) X(smb2_ioctl) \
+    X(smb2_interface)
 /* clang-format on */
 #define SMBD_DECLARE(name) extern const struct hdr name##_hdr;
 SMBD_HDRS(SMBD_DECLARE)

@@ -20,6 +20,7 @@ struct peer {
 struct own {
     uint64_t message_id, session, offset;
     uint32_t tree, count, status, done, channel; /* done: bytes that the response says were moved */
+    uint32_t control;                            /* of IOCTL */
     uint16_t command;
     bool negotiate; /* of SMB Direct, none of SMB2 */
 };
@@ -58,6 +59,7 @@ static bool begin(struct ulp_conn *c, struct ulp_message *m, const struct smb2 *
                                 .offset = s->offset,
                                 .count = s->count,
                                 .channel = s->channel,
+                                .control = s->control,
                                 .command = s->command};
     offer(c, cmd, s, &m->body);
     return true;
@@ -270,6 +272,10 @@ static void smbd_text(struct buf *b, const struct ulp_command *c)
     smbd_key_text(b, c);
     if (o->command == SMB2_READ || o->command == SMB2_WRITE)
         buf_printf(b, " offset %llu length %u", (unsigned long long)o->offset, o->count);
+    if (o->control && smb2_control_str(o->control))
+        buf_printf(b, " %s", smb2_control_str(o->control));
+    else if (o->control)
+        buf_printf(b, " code 0x%08x", o->control);
 }
 
 static void smbd_status(struct buf *b, const struct ulp_command *c)
@@ -296,6 +302,7 @@ static void smbd_values(const struct ulp_command *c, ulp_take *take, void *user)
         {"length", NULL, o->count, moves},
         {"channel", NULL, o->channel, moves},
         {"moved", NULL, o->done, moves && done},
+        {"control", NULL, o->control, o->control != 0},
         {"nt_status", NULL, o->status, done},
         {"nt_status_name", status && done ? status : "", 0, done},
     };

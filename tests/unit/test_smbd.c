@@ -323,3 +323,55 @@ Test(smbd, a_negotiation_tells_the_protocol)
     store_le(b + 16, 4, UINT32_MAX);
     cr_expect_eq(smbd_looks(b, sizeof b, true), LOOKS_CLIENT);
 }
+
+/* How many interfaces the packet shows, and with RDMA. */
+static unsigned interfaces(const struct pkt *p, unsigned *rdma)
+{
+    unsigned n = 0;
+
+    *rdma = 0;
+    for (unsigned l = 0; l < p->n_layers; l++)
+        if (p->layers[l].hdr == &smb2_interface_hdr) {
+            n++;
+            *rdma += layer_bytes(p, &p->layers[l])[8] >> 1 & 1;
+        }
+    return n;
+}
+
+Test(smbd, an_ioctl_is_named_and_interfaces_are_shown)
+{
+    static const struct {
+        uint32_t at, n, next;
+        unsigned shown, rdma;
+    } cases[] = {{112, 304, 152, 2, 1},        {112, 303, 152, 1, 0}, {112, 151, 152, 0, 0},
+                 {112, 304, 0, 1, 0},          {112, 304, 1, 1, 0},   {112, UINT32_MAX, 152, 2, 1},
+                 {UINT32_MAX, 304, 152, 0, 0}, {0, 304, 152, 0, 0},   {112, 304, UINT32_MAX, 1, 0}};
+    struct msg m = {.len = 0};
+
+    for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+        struct run *r = run_new("smbdirect");
+        unsigned rdma, shown;
+        struct pkt *p;
+        uint8_t *body;
+        m.len = 0;
+        store_le(smb2(&m, SMB2_IOCTL, 6, 0, 0, 56) + 4, 4, 0x1401fc);
+        cr_expect_str_eq(first(r, &m), "SMB Direct Ioctl mid 6 FSCTL_QUERY_NETWORK_INTERFACE_INFO");
+        m.len = 0;
+        body = smb2(&m, SMB2_IOCTL, 6, 1, 0, 48 + 304);
+        store_le(body + 4, 4, 0x1401fc);
+        store_le(body + 32, 4, cases[i].at);
+        store_le(body + 36, 4, cases[i].n);
+        store_le(body + 48, 4, cases[i].next);
+        store_le(body + 48 + 152 + 8, 4, 2); /* the second one has RDMA */
+        p = say(r, TARGET, 101, &m);
+        cr_expect(says(p, "SMB Direct Ioctl mid 6: STATUS_SUCCESS"), "%s", p->note.ulp);
+        shown = interfaces(p, &rdma);
+        cr_expect(shown == cases[i].shown && rdma == cases[i].rdma, "%u: %u interfaces, %u with RDMA", i, shown, rdma);
+        run_free(r);
+    }
+    m.len = 0;
+    store_le(smb2(&m, SMB2_IOCTL, 6, 0, 0, 56) + 4, 4, 0x12345678);
+    struct run *r = run_new("smbdirect");
+    cr_expect_str_eq(first(r, &m), "SMB Direct Ioctl mid 6 code 0x12345678");
+    run_free(r);
+}
