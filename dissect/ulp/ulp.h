@@ -57,4 +57,7 @@ static inline struct ulp_body ulp_part(const struct ulp_body *m, uint32_t at, ui
  * of them, or if `p` is NULL, nothing is added. */
 void ulp_layer(struct pkt *p, const struct hdr *hdr, const struct ulp_body *m, uint32_t off, uint32_t len);
 
+/* Append "error 2 (ENOENT)", by the numbers of Linux. */
+void ulp_error_text(struct buf *b, uint32_t error);
+
 #endif

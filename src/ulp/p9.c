@@ -78,7 +78,7 @@ static void p9_text(struct buf *b, const struct ulp_command *c)
 static void p9_status(struct buf *b, const struct ulp_command *c)
 {
     if (own_const(c)->response.type == P9_RLERROR)
-        buf_printf(b, "error %u", own_const(c)->response.error);
+        ulp_error_text(b, own_const(c)->response.error);
     else
         buf_puts(b, c->failed ? "error" : "done");
 }

@@ -348,7 +348,7 @@ static void rtrs_status(struct buf *b, const struct ulp_command *c)
     const struct own *o = own_const(c);
 
     if (o->error)
-        buf_printf(b, "error %u", o->error);
+        ulp_error_text(b, o->error);
     else
         buf_puts(b, o->kind == KIND_REQUEST ? "done" : "answered");
 }

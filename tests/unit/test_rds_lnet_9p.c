@@ -349,7 +349,7 @@ Test(p9, requests_and_responses)
     send(r, HOST, 2, b, p9_io(b, P9_TWRITE, 6, 500, 500));
     store_le(b + 7, 4, 28);
     p = send(r, TARGET, 101, b, p9(b, P9_RLERROR, 6, 4));
-    cr_expect(says(p, "9P write tag 6: error 28"), "%s", p->note.ulp);
+    cr_expect(says(p, "9P write tag 6: error 28 (ENOSPC)"), "%s", p->note.ulp);
     run_end(r);
     cr_expect_eq(r->n_over, 2, "%u", r->n_over);
     cr_expect_eq(r->over[0].moved[ULP_TO_CLIENT], 600);

@@ -86,7 +86,7 @@ Test(rtrs, a_read_is_a_write_that_offers_memory)
     p = with_reth(r, TARGET, OP_WRITE_ONLY, 100, VA + 1024, RKEY, 1024, 1024);
     cr_expect(says(p, "RTRS Read chunk 0 data 1024-2047 of 4096"), "%s", p->note.ulp);
     p = respond(r, 101, 0x20000000 | 5 << 19);
-    cr_expect(says(p, "RTRS Read chunk 0: error 5"), "%s", p->note.ulp);
+    cr_expect(says(p, "RTRS Read chunk 0: error 5 (EIO)"), "%s", p->note.ulp);
     run_end(r);
     cr_expect(r->over[1].failed || r->over[0].failed);
     run_free(r);
@@ -165,3 +165,25 @@ Test(rtrs, a_real_capture_cut_and_damaged_at_each_byte)
 {
     cut_and_damage("captures/rnbd_1.pcap", 60, 400, 120, 37);
 }
+
+#ifdef __GLIBC__
+/* The names are those of the machine, which is Linux. */
+Test(rtrs, errors_have_the_names_of_linux)
+{
+    unsigned named = 0;
+
+    for (uint32_t i = 1; i < 200; i++) {
+        struct buf b = {0};
+        char want[64];
+        const char *name = strerrorname_np((int)i);
+        snprintf(want, sizeof want, "error %u (%s)", i, name ? name : "");
+        ulp_error_text(&b, i);
+        if (strchr(buf_str(&b), '(')) {
+            cr_expect_str_eq(buf_str(&b), want);
+            named++;
+        }
+        buf_free(&b);
+    }
+    cr_expect(named > 50, "%u", named);
+}
+#endif
