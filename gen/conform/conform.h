@@ -154,6 +154,7 @@ struct conform_score {
     uint64_t seed;
     const char *dut;     /* what was tested, in a few words */
     const char *devices; /* what its agents say of it, objects of JSON with commas between them; "": there are none */
+    const char *again;   /* the command that repeats a test, with the id of the test behind it */
     const char *backend, *clock; /* of the tester on a real network; NULL: in virtual time */
     int64_t begun;               /* when the run began, s since 1970 */
     bool judged;                 /* captures were judged */
@@ -163,6 +164,8 @@ struct conform_score {
 };
 /* Append the line of an outcome, with the reasons below it; the sums below all of them. */
 void conform_print_outcome(const struct conform_outcome *o, struct buf *b);
+/* Likewise, the command that repeats it alone: `again` and its id. */
+void conform_print_again(const struct conform_outcome *o, const char *again, struct buf *b);
 /* Likewise, what the test goes by, and how long it took. */
 void conform_print_source(const struct conform_outcome *o, struct buf *b);
 void conform_print_sums(const struct conform_score *s, struct buf *b);

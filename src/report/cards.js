@@ -53,7 +53,7 @@ section("tests", "Tests", tableBox("Results of all tests", [
     ...cards.map((card, k) => ({title: cards.length > 1 ? "device " + (k + 1) : "result", value: (t) => (t.of[k] ? t.of[k].result : "not run"), show: (v, t) => result(t.of[k])})),
 ], tests));
 
-/* The command that repeats a test alone. */
+/* The command that repeats a test alone, for cards that do not say it. */
 function again(card, test) {
     const host = /^twin/.test(card.dut) ? "--twin" : card.dut.split(":")[0] + " --token-file FILE";
     return "rdmagen conformance " + host + " --seed " + card.seed + " --keep DIR " + test.id;
@@ -67,7 +67,7 @@ function missed(card, test) {
         test.judge ? make("p", {}, "The judge: " + test.judge + ".") : null,
         test.known ? make("p", {}, "Known: " + test.known + ".") : null,
         test.runs ? make("p", {class: "facts"}, "Passed in " + test.passed + " of " + test.runs + " runs.") : null,
-        make("p", {class: "facts"}, "Again: ", make("code", {}, again(card, test))),
+        make("p", {class: "facts"}, "Again: ", make("code", {}, test.again || again(card, test))),
         test.capture ? make("p", {class: "facts"}, "Capture: ", make("code", {}, test.capture)) : null);
 }
 

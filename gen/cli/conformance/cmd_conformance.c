@@ -397,10 +397,12 @@ static void put_word(struct buf *b, const char *word)
     buf_char(b, '\'');
 }
 
-/* Add an option to the command that repeats a test, but for those that say what is written where. */
+/* Add an option to the command that repeats a test, but for those that say what is written where, and what the whole
+ * run is compared with. */
 static void put_again(struct conformance_job *j, int key, const char *arg)
 {
-    static const int files[] = {'o', 'q', KEY_RESUME, KEY_EXPECTED, KEY_KEEP, KEY_JSON, KEY_JUNIT, KEY_HTML};
+    static const int files[] = {'o',          'q',      'T',      KEY_RESUME, KEY_EXPECTED,
+                                KEY_BASELINE, KEY_KEEP, KEY_JSON, KEY_JUNIT,  KEY_HTML};
     char name[OPT_NAME];
 
     for (size_t i = 0; i < ARRAY_LEN(files); i++)

@@ -20,23 +20,36 @@ static struct card *read_card(const char *path)
 /* Show what has changed from --baseline to `now`, and free that. */
 static int compare(const struct conformance_job *j, struct card *now)
 {
-    struct card *before = now ? read_card(j->baseline) : NULL;
+    const struct card *before = j->before;
     struct buf b = {0};
     int status = EXIT_BAD;
 
-    if (before) {
+    if (now && before) {
         bool worse = card_compare(before, now, &b) > 0;
         status = cli_show(&b);
         status = status == EXIT_OK && worse ? EXIT_FOUND : status;
     }
-    card_free(before);
     card_free(now);
     return status;
 }
 
-int conformance_compare_stored(const struct conformance_job *j)
+int conformance_compare_open(struct conformance_job *j)
 {
-    return compare(j, read_card(j->stored));
+    j->before = read_card(j->baseline);
+    return j->before ? 0 : EXIT_BAD;
+}
+
+int conformance_compare_stored(struct conformance_job *j)
+{
+    struct card *now = read_card(j->stored);
+    int status = now ? conformance_compare_open(j) : EXIT_BAD;
+
+    if (status)
+        card_free(now);
+    else
+        status = compare(j, now);
+    card_free(j->before);
+    return status;
 }
 
 int conformance_compare_run(const struct conformance_job *j, const struct conform_score *s)

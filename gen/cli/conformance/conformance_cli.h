@@ -19,6 +19,7 @@ struct conformance_job {
     struct conform_battery battery;
     bool chosen[CONFORM_TESTS];
     const char *baseline, *stored; /* files; NULL: not given */
+    struct card *before;           /* what --baseline has, read before the run; NULL: not read */
     bool twin, twins, list, coverage, quick, full, level[CONFORM_LEVELS];
     unsigned format;
     const char *out, *resume;        /* directories; NULL: not given */
@@ -72,14 +73,19 @@ void conformance_out_note(struct conformance_job *j, const struct conform_outcom
 void conformance_out_packets(const struct conformance_job *j, const struct conform_outcome *o);
 /* Whether the files of a test stay in the directory. */
 bool conformance_out_keeps(const struct conformance_job *j, const struct conform_outcome *o);
+/* Whether the files of --json, --junit and --html can be written, as far as that can be told before the run. 0, or the
+ * exit status after a message. */
+int conformance_out_check(const struct conformance_job *j);
 /* Write the reports into the directory and the files of --json, --junit and --html. 0, or the exit status after a
  * message. */
 int conformance_out_write(struct conformance_job *j, const struct conform_score *s);
 /* Whether the result is a failure: no --expected, and none of the device's; or another one than that says. */
 bool conformance_is_failure(const struct conformance_job *j, const struct conform_outcome *o);
 
+/* Read --baseline before the run. 0, or the exit status after a message. */
+int conformance_compare_open(struct conformance_job *j);
 /* Show what has changed from --baseline to the score card --stored, or to `s`. Returns the exit status. */
-int conformance_compare_stored(const struct conformance_job *j);
+int conformance_compare_stored(struct conformance_job *j);
 int conformance_compare_run(const struct conformance_job *j, const struct conform_score *s);
 
 #endif

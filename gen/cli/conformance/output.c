@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -94,6 +95,34 @@ bool conformance_out_keeps(const struct conformance_job *j, const struct conform
     return j->which == KEEP_ALL || o->result != CONFORM_PASS;
 }
 
+/* Whether a file can be written there. A message says that it cannot. */
+static int check_file(const char *option, const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    char folder[4096] = ".";
+    struct stat st;
+    int e = 0;
+
+    if (!path)
+        return 0;
+    if (slash)
+        snprintf(folder, sizeof folder, "%.*s", (int)(slash - path) + 1, path);
+    if (stat(path, &st) == 0)
+        e = S_ISDIR(st.st_mode) ? EISDIR : access(path, W_OK) < 0 ? errno : 0;
+    else
+        e = errno == ENOENT && *path ? access(folder, W_OK) < 0 ? errno : 0 : errno;
+    return e ? cli_error("%s %s: %s", option, path, strerror(e)) : 0;
+}
+
+int conformance_out_check(const struct conformance_job *j)
+{
+    int status = check_file("--json", j->json) | check_file("--junit", j->junit) | check_file("--html", j->html);
+
+    if (!status && j->html && !j->run.judge)
+        status = cli_error("--html: no rdmatrace beside this program, which makes the page");
+    return status;
+}
+
 /* --- Reports ---------------------------------------------------------------------------------- */
 
 static int write_file(const char *path, const struct conform_score *s,
@@ -175,8 +204,6 @@ static int write_html(const struct conformance_job *j, const struct conform_scor
     char card[4096];
     int status;
 
-    if (!j->run.judge)
-        return cli_error("--html: no rdmatrace beside this program, which makes the page");
     if ((size_t)snprintf(card, sizeof card, "%s.json.part", page) >= sizeof card)
         return cli_error("--html %s: the name is too long", page);
     status = write_file(card, s, conform_print_json);
@@ -213,16 +240,16 @@ static int write_directory(const struct conformance_job *j, const struct conform
 
 int conformance_out_write(struct conformance_job *j, const struct conform_score *s)
 {
-    int status = j->out ? write_directory(j, s) : 0;
+    bool good = !j->out || write_directory(j, s) == 0; /* one that cannot be written keeps none of the others back */
 
-    if (!status && j->json)
-        status = write_file(j->json, s, conform_print_json);
-    if (!status && j->junit)
-        status = write_file(j->junit, s, conform_print_junit);
-    if (!status && j->html)
-        status = write_html(j, s, j->html);
+    if (j->json)
+        good &= write_file(j->json, s, conform_print_json) == 0;
+    if (j->junit)
+        good &= write_file(j->junit, s, conform_print_junit) == 0;
+    if (j->html)
+        good &= write_html(j, s, j->html) == 0;
     close_progress(j);
-    return j->unwritten ? EXIT_BAD : status;
+    return good && !j->unwritten ? 0 : EXIT_BAD;
 }
 
 /* --- What is expected ------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* layer 4 (tool): `rdmagen conformance`: the tests are played, against a device, between two, a program without an
  * agent, or a twin; the score card. */
 #include "gen/cli/conformance/conformance_cli.h"
+#include "gen/conform/card/card.h"
 #include "gen/conform/devices/twin.h"
 
 #include <errno.h>
@@ -63,6 +64,7 @@ static int show(struct conformance_job *j)
                               .seed = j->run.seed,
                               .dut = buf_str(&j->who),
                               .devices = buf_str(&j->devices),
+                              .again = buf_str(&j->again),
                               .backend = tester(j),
                               .clock =
                                   j->peer.live ? script_live_times(&j->peer) : "this host, when it forwards a frame",
@@ -74,12 +76,12 @@ static int show(struct conformance_job *j)
     static void (*const print[])(const struct conform_score *, struct buf *) = {conform_print_sums, conform_print_json,
                                                                                 conform_print_junit};
     struct buf b = {0};
-    int status;
+    int status, written;
 
     print[j->format](&s, &b);
     status = cli_show(&b);
-    if (status == EXIT_OK)
-        status = conformance_out_write(j, &s);
+    written = conformance_out_write(j, &s); /* also if nobody reads what is printed */
+    status = status == EXIT_OK ? written : status;
     if (status == EXIT_OK && j->baseline)
         return conformance_compare_run(j, &s);
     if (status != EXIT_OK)
@@ -105,7 +107,7 @@ static void tell(struct conformance_job *j, struct conform_outcome *o)
     if (shown) {
         conform_print_outcome(o, &b);
         if (conformance_is_failure(j, o) || conform_is_missed((enum conform_result)o->result))
-            buf_printf(&b, "              again: %s %s\n", buf_str(&j->again), o->test->id);
+            conform_print_again(o, buf_str(&j->again), &b);
         if (o->result != CONFORM_PASS && *o->capture && conformance_out_keeps(j, o))
             buf_printf(&b, "              capture: %s\n", o->capture);
         if (j->verbose)
@@ -282,10 +284,14 @@ int conformance_run(struct conformance_job *j)
 
     live_catch_ends();
     j->begun = time(NULL);
-    status = make_directory(j);
+    find_judge(j);
+    status = conformance_out_check(j);
+    if (!status && j->baseline)
+        status = conformance_compare_open(j);
+    if (!status)
+        status = make_directory(j);
     j->run.dut = &j->end[1].dut;
     j->run.requester = j->twins || j->between[0] ? &j->end[0].dut : NULL;
-    find_judge(j);
     if (!status)
         status = j->twin ? run_twin(j) : run_on_network(j);
     if (*j->temporary)
@@ -298,5 +304,6 @@ int conformance_run(struct conformance_job *j)
     identities_free(&j->identities);
     buf_free(&j->who);
     buf_free(&j->devices);
+    card_free(j->before);
     return status;
 }

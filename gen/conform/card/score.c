@@ -98,6 +98,17 @@ void conform_print_outcome(const struct conform_outcome *o, struct buf *b)
     put_below(b, "known: ", &o->known);
 }
 
+void conform_print_again(const struct conform_outcome *o, const char *again, struct buf *b)
+{
+    buf_printf(b, "              again: %s %s\n", again, o->test->id);
+}
+
+/* Whether somebody may want to repeat the test: what it showed is neither good nor explained. */
+static bool is_open(const struct conform_outcome *o)
+{
+    return o->result != CONFORM_PASS && o->result != CONFORM_UNSUPPORTED && o->result != CONFORM_KNOWN;
+}
+
 void conform_print_source(const struct conform_outcome *o, struct buf *b)
 {
     buf_printf(b, "              source: %.*s; rules:", (int)o->test->anchor.len, o->test->anchor.p);
@@ -165,8 +176,11 @@ void conform_print_sums(const struct conform_score *s, struct buf *b)
 
 void conform_print_text(const struct conform_score *s, struct buf *b)
 {
-    for (unsigned i = 0; i < s->n; i++)
+    for (unsigned i = 0; i < s->n; i++) {
         conform_print_outcome(&s->o[i], b);
+        if (is_open(&s->o[i]))
+            conform_print_again(&s->o[i], s->again, b);
+    }
     conform_print_sums(s, b);
 }
 
@@ -176,6 +190,34 @@ static void put_text(struct buf *b, const char *name, const char *p, size_t n)
 {
     buf_printf(b, ",\"%s\":", name);
     buf_json(b, p, n);
+}
+
+/* Of a reason the packet that was expected, and that which came, in the notation of scenarios. */
+static void put_packets(struct buf *b, const struct buf *reason)
+{
+    static const char before[] = ": expected ", between[] = "; actual ";
+    const size_t n_before = sizeof before - 1, n_between = sizeof between - 1;
+    const char *e = reason->len ? memmem(reason->p, reason->len, before, n_before) : NULL, *end, *a;
+
+    if (!e)
+        return;
+    e += n_before;
+    end = reason->p + reason->len;
+    a = memmem(e, (size_t)(end - e), between, n_between);
+    put_text(b, "expected", e, (size_t)((a ? a : end) - e));
+    if (a)
+        put_text(b, "actual", a + n_between, (size_t)(end - a) - n_between);
+}
+
+static void put_again(struct buf *b, const struct conform_score *s, const struct conform_outcome *o)
+{
+    struct buf line = {0};
+
+    if (o->result == CONFORM_PASS)
+        return;
+    buf_printf(&line, "%s %s", s->again, o->test->id);
+    put_text(b, "again", line.p, line.len);
+    buf_free(&line);
 }
 
 /* What was tested, by what, and when. */
@@ -235,6 +277,7 @@ void conform_print_json(const struct conform_score *s, struct buf *b)
         conform_needs(t, b, "", "\"", ",");
         buf_printf(b, "],\"ms\":%lld", (long long)(o->took / NS_PER_MS));
         put_text(b, "reason", o->reason.p, o->reason.len);
+        put_packets(b, &o->reason);
         put_text(b, "judge", o->judge.p, o->judge.len);
         if (o->counters.len)
             buf_printf(b, ",\"counters\":[%.*s]", (int)o->counters.len, o->counters.p);
@@ -242,6 +285,7 @@ void conform_print_json(const struct conform_score *s, struct buf *b)
             put_text(b, "known", o->known.p, o->known.len);
         if (o->runs > 1)
             buf_printf(b, ",\"runs\":%u,\"passed\":%u", o->runs, o->good);
+        put_again(b, s, o);
         if (*o->capture)
             put_text(b, "capture", o->capture, strlen(o->capture));
         buf_char(b, '}');
@@ -319,9 +363,8 @@ static unsigned count_tag(const struct conform_score *s, unsigned i, const char 
     return n;
 }
 
-static void put_case(struct buf *b, const struct conform_outcome *o)
+static void put_case(struct buf *b, const struct conform_score *s, const struct conform_outcome *o)
 {
-
     buf_printf(b, "  <testcase name=\"%s\" classname=\"rdma.%.*s\"", o->test->id, (int)group_len(o), o->test->id);
     if (o->result != CONFORM_PASS) {
         buf_printf(b, "><%s message=\"", tags[o->result]);
@@ -334,7 +377,13 @@ static void put_case(struct buf *b, const struct conform_outcome *o)
             buf_puts(b, "; known: ");
             put_xml(b, o->known.p, o->known.len);
         }
-        buf_puts(b, "\"/></testcase>\n");
+        buf_puts(b, "\">");
+        if (is_open(o)) {
+            buf_puts(b, "again: ");
+            put_xml(b, s->again, strlen(s->again));
+            buf_printf(b, " %s", o->test->id);
+        }
+        buf_printf(b, "</%s></testcase>\n", tags[o->result]);
     } else {
         buf_puts(b, "/>\n");
     }
@@ -374,7 +423,7 @@ void conform_print_junit(const struct conform_score *s, struct buf *b)
         put_properties(s, i, b);
         for (unsigned k = i; k < s->n; k++)
             if (same_group(&s->o[k], &s->o[i]))
-                put_case(b, &s->o[k]);
+                put_case(b, s, &s->o[k]);
         buf_puts(b, " </testsuite>\n");
     }
     buf_puts(b, "</testsuites>\n");
