@@ -15,8 +15,9 @@
 
 enum { KEY_BASELINE = 256, KEY_FROM, KEY_TUTORIAL, KEY_LINK, KEY_DETAIL };
 
-#define STORED_MAX (UINT32_C(64) << 20) /* bytes of stored results */
-#define FROM_MAX   16                   /* files of --from */
+#define JSON_BLANKS " \t\r\n"
+#define STORED_MAX  (UINT32_C(64) << 20) /* bytes of stored results */
+#define FROM_MAX    16                   /* files of --from */
 
 static const struct opt_def defs[] = {
     TRACE_OPTIONS_FILES,
@@ -232,12 +233,50 @@ static int write_page(struct trace *t, struct buf *page)
 
 /* --- Stored results --------------------------------------------------------------------------- */
 
-/* Whether it is a score card of `rdmagen conformance`. */
+/* Whether it is a score card of `rdmagen conformance`, with or without blanks. */
 static bool is_card(struct buf *json)
 {
-    static const char begin[] = "{\"schema\":\"rdmagen-conformance/";
+    static const char *const begin[] = {"{", "\"schema\"", ":", "\"rdmagen-conformance/"};
+    const char *p = buf_str(json);
 
-    return strncmp(buf_str(json), begin, sizeof begin - 1) == 0;
+    for (size_t i = 0; i < ARRAY_LEN(begin); i++) {
+        p += strspn(p, JSON_BLANKS);
+        if (strncmp(p, begin[i], strlen(begin[i])) != 0)
+            return false;
+        p += strlen(begin[i]);
+    }
+    return true;
+}
+
+/* The first character behind a string of JSON; NULL: it does not end. */
+static const char *behind_string(const char *p)
+{
+    for (p++; *p && *p != '"'; p++)
+        if (*p == '\\' && !*++p)
+            return NULL;
+    return *p ? p + 1 : NULL;
+}
+
+/* Whether each bracket is closed, and nothing stands behind the last one: a file that was cut off makes an empty page.
+ */
+static bool is_whole(struct buf *json)
+{
+    unsigned depth = 0;
+    const char *p = buf_str(json);
+
+    do {
+        p += strcspn(p, "\"{}[]");
+        if (*p == '"') {
+            p = behind_string(p);
+            if (!p)
+                return false;
+        } else if (*p) {
+            depth += *p == '{' || *p == '[' ? 1u : -1u;
+            p++;
+        }
+    } while (depth && *p);
+    p += strspn(p, JSON_BLANKS);
+    return depth == 0 && (size_t)(p - json->p) == json->len;
 }
 
 static int read_stored(const char *path, struct buf *json)
@@ -255,9 +294,9 @@ static int read_stored(const char *path, struct buf *json)
         return cli_error("%s: it cannot be read", path);
     if (json->len > STORED_MAX)
         return cli_error("%s: larger than %u MiB", path, STORED_MAX >> 20);
-    return is_card(json) || (*buf_str(json) == '{' && strstr(buf_str(json), "\"incidents\""))
-               ? EXIT_OK
-               : cli_error("%s: not what explain, all or conformance print with -T json", path);
+    if (!is_card(json) && (*buf_str(json) != '{' || !strstr(buf_str(json), "\"incidents\"")))
+        return cli_error("%s: not what explain, all or conformance print with -T json", path);
+    return is_whole(json) ? EXIT_OK : cli_error("%s: its end is missing, or something stands behind it", path);
 }
 
 /* The page of the files of --from: score cards, or one file of results. */
