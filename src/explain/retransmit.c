@@ -254,8 +254,10 @@ static bool goes_on(struct explainer *x, const struct event *e, struct flow_note
 
     if (!st || e->why != BACK_SILENCE || !st->has_psn || st->psn != e->p->bth.psn)
         return false;
-    if (st->cause == CAUSE_LOST_ACK)
+    if (st->cause == CAUSE_LOST_ACK && st->is_request)
         incident_frame(st, ROLE_LOST, e->h->una_frame);
+    else if (st->cause == CAUSE_LOST_ACK && !is_too_short(e, e->p->frame->ts - e->h->last_ts))
+        incident_frame(st, ROLE_LOST, answer_frame(t, st->psn)); /* sooner, the response before it is the one */
     incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
     t->hypotheses.open = number;
     return true;

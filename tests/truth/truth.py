@@ -172,7 +172,11 @@ STATED_LIKELY = (
     (4, 4),    # READ responses that came before an earlier one are requested again
     (4, 65),   # a READ response is lost behind the tap, and its READ arrived
 )
-# The same of those that are possible.
+# The same at all taps.
+STATED_LIKELY_ANYWHERE = (
+    (77, 212),  # an atomic is requested again before the response to the copy before can have come
+)
+# The same of those that are possible, at taps with a floor.
 STATED_POSSIBLE = (
     (1, 122),  # an atomic is requested again, with others, behind one whose response is missing, and then once more
 )
@@ -411,12 +415,12 @@ def try_network(args, network, folder, results, everywhere=False):
 def held_alone(args, which, folder):
     """What is wrong with the account (if it is held) at both ends of one network, or at its requester, or with a statement at a tap; None: nothing."""
     network, results, account = draw(*which), Results(), which in ALSO
-    try_network(args, network, folder, results, everywhere=which in STATED_ANYWHERE)
+    try_network(args, network, folder, results, everywhere=which in STATED_ANYWHERE + STATED_LIKELY_ANYWHERE)
     if results.refuted:
         return results.refuted[0]
-    held_in = [certainty for certainty, those in (("likely", STATED_LIKELY), ("possible", STATED_POSSIBLE)) if which in those]
+    held_in = [certainty for certainty, those in (("likely", STATED_LIKELY + STATED_LIKELY_ANYWHERE), ("possible", STATED_POSSIBLE)) if which in those]
     wrong = ["%s, %s, is refuted at %s" % (cause, certainty, view) for (view, cause, certainty), n in results.said.items()
-             if view in HELD and certainty in held_in and n[1]]
+             if (view in HELD or which in STATED_LIKELY_ANYWHERE) and certainty in held_in and n[1]]
     if wrong:
         return wrong[0]
     for view in ("both ends", "requester") if which in AT_REQUESTER else ("both ends",) if account else ():
@@ -475,7 +479,7 @@ def main():
         count = args.count // 10 if args.fabrics is None else args.fabrics
         all_of(args, args.seed, range(FABRICS, FABRICS + count), args.trouble, results)
     with tempfile.TemporaryDirectory() as folder:
-        also = () if args.trouble or not args.count else dict.fromkeys(ALSO + AT_REQUESTER + STATED + STATED_ANYWHERE + STATED_LIKELY + STATED_POSSIBLE)
+        also = () if args.trouble or not args.count else dict.fromkeys(ALSO + AT_REQUESTER + STATED + STATED_ANYWHERE + STATED_LIKELY + STATED_LIKELY_ANYWHERE + STATED_POSSIBLE)
         alone = [(*which, held_alone(args, which, folder)) for which in also]
     all_of(args, args.seed, range(1000000, 1000000 + (args.count // 5 if args.clean is None else args.clean)), "clean", results)
     missed = table(results) + statements(results) + results.refuted[:20]
