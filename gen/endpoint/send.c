@@ -482,6 +482,15 @@ static int send_stray(struct ep_qp *q, uint8_t *buf, uint32_t cap, ns_t now)
     return q->qp.req.rnr_wait && now < q->qp.req.rnr_until ? send_ahead(q, buf, cap, now) : 0;
 }
 
+/* An RNR wait that is over ends before anything is sent, even if the queue pair was so busy with responses that its
+ * timer was not looked at: else the next RNR NAK would count as one that was under way during the wait. */
+static void end_rnr_wait(struct ep_qp *q, ns_t now)
+{
+    struct effects e = req_expire(&q->qp.req, now);
+
+    ep_tell_requester(q, &e, now);
+}
+
 static bool may_send(struct ep_qp *q, ns_t now)
 {
     const struct requester *r = &q->qp.req;
@@ -493,6 +502,8 @@ static bool may_send(struct ep_qp *q, ns_t now)
         return false;
     if (UNLIKELY(r->rnr_wait && now < r->rnr_until) && !ep_fault_choice(q, CHOICE_EARLY_RNR_RETRY))
         return false;
+    if (UNLIKELY(r->rnr_wait && now >= r->rnr_until))
+        end_rnr_wait(q, now);
     next = ep_cc_has_budget(q) ? ep_next_send(q, now) : NS_NEVER;
     q->paced = next > now;
     if (q->paced && q->ps.usual_send && next > q->ps.usual_send && req_outstanding(r) < window_of(q))

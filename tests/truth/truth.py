@@ -141,6 +141,7 @@ ALSO = (
     (4, 60),             # an RNR NAK that is dropped comes before the last retry for a READ response
     (5, 4),              # responses to READs are late in a full queue, while the depth holds further READs back
     (1, 122),            # an RNR NAK that is dropped, and two for one packet, of which the first counts
+    (77, 173),           # responses go out when an RNR wait ends, and the next RNR NAK begins another one
 )
 # The same, of whose accounts nothing is held.
 STATED = (

@@ -163,6 +163,38 @@ Test(ep_errors, rnr_retries_end_as_agreed)
     pair_free(p);
 }
 
+/* One frame of `from`, taken by the other side; its length, 0: nothing is sent. */
+static int one_frame(struct pair *p, int from, ns_t now)
+{
+    uint8_t buf[EP_FRAME_MAX];
+    int len = ep_tx(p->ep[from], buf, sizeof buf, now);
+
+    if (len > 0)
+        ep_rx(p->ep[!from], buf, (uint32_t)len, now);
+    return len;
+}
+
+Test(ep_errors, rnr_wait_that_is_over_ends_with_the_retry_even_if_its_timer_was_not_looked_at)
+{
+    struct pair *p = rc_pair();
+    ns_t later = NS_PER_S;
+
+    pair_post(p, 0, (struct send_wr){.opcode = WR_SEND}, 0, 10);
+    for (int i = 0; i < 2; i++) {
+        cr_expect_gt(one_frame(p, 0, i * later), 0, "the SEND; i = %d", i);
+        cr_expect_gt(one_frame(p, 1, i * later), 0, "its RNR NAK; i = %d", i);
+        cr_expect_lt(ep_next_expiry(p->ep[0]) - i * later, NS_PER_S, "an RNR wait begins; i = %d", i);
+    }
+    pair_recv(p, 1, 1, 0, 10);
+    ep_expire(p->ep[0], 2 * later);
+    cr_expect_gt(one_frame(p, 0, 2 * later), 0);
+    cr_expect_gt(one_frame(p, 1, 2 * later), 0);
+    cr_expect_eq(status(p, 0), WC_SUCCESS);
+    cr_expect_eq(ep_stats(p->ep[0])->local_ack_timeout_err, 0);
+    no_own_failures(p);
+    pair_free(p);
+}
+
 Test(ep_errors, refill_policy_posts_late_and_provokes_rnr)
 {
     struct pair_opts o = pair_defaults();
