@@ -73,6 +73,9 @@ void buf_fill(struct buf *b, char c, size_t n);
 /* Fill lines with the words of `text`: each line is indented by `indent` spaces and has at most `columns` columns,
  * unless a single word is longer. The last line ends with a newline too. */
 void buf_paragraph(struct buf *b, const char *text, unsigned indent, unsigned columns);
+/* Append `n` bytes of text, with each line that has more than `columns` columns broken between words. What is continued
+ * stands below the last column of its line, as in a list of options, else it is indented. A word is never broken. */
+void buf_fold(struct buf *b, const char *text, size_t n, unsigned columns);
 /* Decimal. */
 void buf_dec(struct buf *b, uint64_t v);
 /* Decimal, right-aligned in at least `width` columns. */

@@ -43,7 +43,12 @@ int cli_error(const char *fmt, ...) PRINTF_LIKE(1, 2);
 const char *cli_said(void);
 /* Write a buffer to file descriptor `fd` and empty it; false if the write failed. */
 bool cli_flush(struct buf *b, int fd);
-/* Write a buffer to stdout and release it. Returns the exit status. */
+/* Likewise, but what is written to a terminal is folded so that its lines fit: by words, and nothing is cut. Whole
+ * lines only. Not if the program was asked for a format that is for other programs (-T json). */
+bool cli_text(struct buf *b, int fd);
+/* The options ask for such a format. */
+void cli_for_programs(void);
+/* Write a buffer to stdout as cli_text() does, and release it. Returns the exit status. */
 int cli_show(struct buf *b);
 
 #endif

@@ -46,7 +46,7 @@ static void print_match(void *user, unsigned port, const char *note)
 
     buf_time(&b, j->f.epoch + j->f.now);
     buf_printf(&b, " %s: %s\n", j->f.name[port], note + strlen("rdmagen: "));
-    cli_flush(&b, STDOUT_FILENO);
+    cli_text(&b, STDOUT_FILENO);
     buf_free(&b);
 }
 

@@ -108,7 +108,7 @@ static int play_text(struct job *j, const char *name, const char *text, struct s
     else if (r == SCRIPT_OK && !j->run.quiet)
         buf_printf(&out, "%s: all as expected (times by %s, give or take %llu us)\n", name, script_live_times(&j->peer),
                    (unsigned long long)j->tolerance);
-    cli_flush(&out, r == SCRIPT_OK ? STDOUT_FILENO : STDERR_FILENO);
+    cli_text(&out, r == SCRIPT_OK ? STDOUT_FILENO : STDERR_FILENO);
     buf_free(&out);
     return r == SCRIPT_OK ? EXIT_OK : r == SCRIPT_FAILED ? EXIT_FOUND : EXIT_BAD;
 }

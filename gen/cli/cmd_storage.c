@@ -259,7 +259,7 @@ static void show(struct job *j)
 
     if (!j->run.quiet) {
         storage_text(&b, &j->storage);
-        cli_flush(&b, STDOUT_FILENO);
+        cli_text(&b, STDOUT_FILENO);
     }
     buf_free(&b);
 }
@@ -279,7 +279,7 @@ static void on_found(void *user, const uint8_t *entry)
     (void)user;
     discovery_text(&b, entry);
     buf_char(&b, '\n');
-    cli_flush(&b, STDOUT_FILENO);
+    cli_text(&b, STDOUT_FILENO);
     buf_free(&b);
 }
 

@@ -39,7 +39,7 @@ void inject_begin(const struct inject *j)
     if (j->quiet || report_file_alone(&j->json))
         return;
     buf_printf(&b, "forwarding between %s and %s\n", j->f.name[0], j->f.name[1]);
-    cli_flush(&b, STDOUT_FILENO);
+    cli_text(&b, STDOUT_FILENO);
     buf_free(&b);
 }
 

@@ -158,6 +158,18 @@ static void report_bad_option(const struct opt_state *s, int c)
               s->argv[0]);
 }
 
+/* What the program prints is for other programs, if the option says so. */
+static void mark_format(const struct opt_def *d, const char *arg)
+{
+    static const char *const texts[] = {"text", "tree"};
+    bool text = !d->name || (strcmp(d->name, "json") != 0 && strcmp(d->name, "format") != 0);
+
+    for (unsigned i = 0; i < ARRAY_LEN(texts) && !text; i++)
+        text = arg && strcmp(arg, texts[i]) == 0;
+    if (!text)
+        cli_for_programs();
+}
+
 int opt_next(struct opt_state *s, const char **arg, int *operand)
 {
     int c, found = -1;
@@ -185,6 +197,7 @@ int opt_next(struct opt_state *s, const char **arg, int *operand)
     if (found >= 0)
         remark_renamed(s, ((const struct option *)s->long_opts)[found].name);
     s->given[def_of(s->defs, c) - s->defs] = true;
+    mark_format(def_of(s->defs, c), optarg);
     return c;
 }
 

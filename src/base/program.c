@@ -4,12 +4,16 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "tokens.h"
 
+#define FOLD_LEAST 40 /* columns of a terminal; diagrams and tables are not laid out for less */
+
 static const struct program *program;
 static char said[400];
+static bool for_programs;
 
 const char *cli_program(void)
 {
@@ -21,16 +25,36 @@ const struct opt_renamed *cli_renamed(void)
     return program ? program->renamed : NULL;
 }
 
+/* Write a buffer, its lines folded if it goes to a terminal. */
+static bool folded_write(struct buf *b, int fd)
+{
+    struct buf folded = {0};
+    struct winsize w;
+    bool good = false;
+
+    if (ioctl(fd, TIOCGWINSZ, &w) < 0 || w.ws_col < FOLD_LEAST)
+        return cli_flush(b, fd);
+    buf_fold(&folded, b->p, b->len, w.ws_col);
+    good = cli_flush(folded.err ? b : &folded, fd);
+    buf_free(&folded);
+    b->len = 0;
+    return good;
+}
+
 int cli_error(const char *fmt, ...)
 {
+    struct buf b = {0};
     va_list ap;
 
     fflush(stdout);
-    fprintf(stderr, "%s: ", cli_program());
+    fflush(stderr);
+    buf_printf(&b, "%s: ", cli_program());
     va_start(ap, fmt);
-    vfprintf(stderr, fmt, ap);
+    buf_vprintf(&b, fmt, ap);
     va_end(ap);
-    fputc('\n', stderr);
+    buf_char(&b, '\n');
+    folded_write(&b, STDERR_FILENO);
+    buf_free(&b);
     va_start(ap, fmt);
     vsnprintf(said, sizeof said, fmt, ap);
     va_end(ap);
@@ -58,9 +82,19 @@ bool cli_flush(struct buf *b, int fd)
     return true;
 }
 
+bool cli_text(struct buf *b, int fd)
+{
+    return for_programs ? cli_flush(b, fd) : folded_write(b, fd);
+}
+
+void cli_for_programs(void)
+{
+    for_programs = true;
+}
+
 int cli_show(struct buf *b)
 {
-    bool good = !b->err && cli_flush(b, STDOUT_FILENO);
+    bool good = !b->err && cli_text(b, STDOUT_FILENO);
 
     if (!good && (b->err || errno != EPIPE))
         cli_error("standard output: %s", b->err ? "out of memory" : strerror(errno));
@@ -124,7 +158,7 @@ int cli_main(const struct program *p, int argc, char **argv)
     if (argc < 2) {
         struct buf b = {0};
         program_help(&b);
-        cli_flush(&b, STDERR_FILENO);
+        cli_text(&b, STDERR_FILENO);
         buf_free(&b);
         return EXIT_BAD;
     }

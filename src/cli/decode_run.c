@@ -72,7 +72,7 @@ static void flush_text(struct run *r)
         r->status = cli_error("out of memory: what follows is missing");
         r->broken = true;
     }
-    if (!r->broken && !cli_flush(&r->text, STDOUT_FILENO)) {
+    if (!r->broken && !cli_text(&r->text, STDOUT_FILENO)) {
         if (errno != EPIPE)
             cli_error("standard output: %s", strerror(errno));
         r->broken = true;

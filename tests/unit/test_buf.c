@@ -149,3 +149,38 @@ Test(buf, paragraph_is_indented_and_broken_between_words)
     cr_expect_str_eq(buf_str(&b), "  one two\n  three\n  averyverylongword\n  four\n");
     buf_free(&b);
 }
+
+static void expect_folded(const char *text, unsigned columns, const char *want)
+{
+    struct buf b = {0};
+
+    buf_fold(&b, text, strlen(text), columns);
+    cr_expect_str_eq(buf_str(&b), want);
+    buf_free(&b);
+}
+
+Test(buf, lines_are_folded_between_words)
+{
+    expect_folded("short\n\nlonger than ten\nlast", 10, "short\n\nlonger\n  than ten\nlast");
+    expect_folded("    a rule of four\n", 12, "    a rule\n      of\n      four\n");
+    expect_folded("one averyverylongword two\n", 10, "one\n  averyverylongword\n  two\n");
+    expect_folded("ten column\n", 10, "ten column\n");
+    expect_folded("trailing       \n", 10, "trailing\n");
+}
+
+Test(buf, a_folded_line_is_continued_below_its_last_column)
+{
+    expect_folded("  -n, --of N  how many of all of them\n", 30,
+                  "  -n, --of N  how many of all\n              of them\n");
+    expect_folded("                    of the list above\n", 40, "                    of the list above\n");
+    expect_folded("                    of the list above them\n", 40,
+                  "                    of the list above\n                    them\n");
+    expect_folded("the last column  is far behind\n", 20, "the last column  is\n  far behind\n");
+}
+
+Test(buf, colours_and_bytes_of_a_character_are_no_columns)
+{
+    expect_folded("\033[1;31mred\033[0m \342\206\222 black\n", 11, "\033[1;31mred\033[0m \342\206\222 black\n");
+    expect_folded("\033[1;31mred\033[0m \342\206\222 black\n", 10, "\033[1;31mred\033[0m \342\206\222\n  black\n");
+    expect_folded("a text that is long \033[0", 12, "a text that\n  is long \033[0");
+}

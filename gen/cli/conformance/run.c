@@ -112,7 +112,7 @@ static void tell(struct conformance_job *j, struct conform_outcome *o)
             buf_printf(&b, "              capture: %s\n", o->capture);
         if (j->verbose)
             conform_print_source(o, &b);
-        cli_flush(&b, STDOUT_FILENO);
+        cli_text(&b, STDOUT_FILENO);
     }
     if (j->verbose)
         conformance_out_packets(j, o);

@@ -80,7 +80,7 @@ int sim_show(const struct sim_job *job, struct buf *b)
 {
     if (!writes_stdout(job))
         return cli_show(b);
-    bool good = !b->err && cli_flush(b, STDERR_FILENO);
+    bool good = !b->err && cli_text(b, STDERR_FILENO);
 
     if (b->err)
         cli_error("sim: out of memory");
@@ -241,7 +241,7 @@ static int run_scenario(struct sim_job *job, const char *text)
     }
     o.sim = job->sim;
     r = script_run(job->scenario, text, &o, &out);
-    cli_flush(&out, r == SCRIPT_OK && !writes_stdout(job) ? STDOUT_FILENO : STDERR_FILENO);
+    cli_text(&out, r == SCRIPT_OK && !writes_stdout(job) ? STDOUT_FILENO : STDERR_FILENO);
     buf_free(&out);
     status = sim_close_taps(sets);
     if (status || r == SCRIPT_BAD)
