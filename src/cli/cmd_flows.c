@@ -229,6 +229,8 @@ static int end(struct trace *t)
     if (job->sort)
         rows_sort(rows, n, job->sort);
     rows_print(&t->out, &job->rows, rows, n, &sums);
+    if (job->rows.format == ROWS_TEXT && !n)
+        buf_puts(&t->out, t->filter ? "No packet of a connection matches -Y.\n" : "There is no connection.\n");
     if (job->rows.format == ROWS_TEXT)
         cli_unread(t->unread, &t->out);
     return EXIT_OK;

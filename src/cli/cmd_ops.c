@@ -319,6 +319,7 @@ static int start(struct trace *t)
     if (!create_parts(job) || !create_commands(job))
         return cli_error("out of memory");
     wqe_table(&job->table, job->columns.n ? &job->columns : NULL, terminal_size().columns);
+    job->table.folds = true;
     job->meter = meter_new(t->observer, &o);
     if (!job->meter)
         return cli_error("out of memory");

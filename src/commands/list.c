@@ -72,6 +72,7 @@ bool command_list_start(struct command_list *m, struct observer *o, unsigned wid
         return false;
     m->observer = o;
     command_table(&m->table, width);
+    m->table.folds = true;
     m->ulp = ulp_new(o, &opts, false);
     return m->ulp != NULL;
 }
@@ -133,7 +134,7 @@ bool command_list_end(struct command_list *m, struct buf *out)
         m->no_memory |= !command_sums_rows(&m->sums, m->format, m->put, m->user);
     if (m->format == ROWS_TEXT && m->n) {
         buf_puts(out, m->groups ? "" : "\n");
-        command_sums_print(out, &m->sums);
+        command_sums_print(out, &m->sums, m->table.width);
         put_rest(m, out);
     }
     if (m->format == ROWS_TEXT && ulp_sums(m->ulp)->zeroed)

@@ -45,7 +45,7 @@ struct command_sums {
 /* Count a command. Returns the latencies of its kind, which live as long as *s; NULL without memory. */
 const struct hist *command_sums_add(struct command_sums *s, const struct ulp_command *c);
 /* A table of them: by protocol, name and size. Nothing if there are none. */
-void command_sums_print(struct buf *b, struct command_sums *s);
+void command_sums_print(struct buf *b, struct command_sums *s, unsigned width);
 /* A row of each for programs (not ROWS_TEXT), in the same order: false without memory; command_sums_head(): the line
  * before those of CSV. */
 typedef void command_sums_put(void *user, const char *p, size_t n);

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The class of a size: the number of its bits. */
 static unsigned class_of(uint64_t bytes)
@@ -86,17 +87,17 @@ static const struct text_column columns[COLUMNS] = {
     {"protocol", "protocol", 0, true, 9},
     {"name", "command", 0, true, 26},
     {"size", "bytes asked", 0, true, 15},
-    {"n", "commands", 0, false, 8},
-    {"failed", "failed", 0, false, 6},
-    {"moved", "bytes moved", 0, false, 11},
-    {"median", "lat median", 0, false, 10},
-    {"p99", "lat p99", 0, false, 8},
-    {"max", "lat max", 0, false, 8},
-    {"server_median", "server median", 0, false, 13},
-    {"server_p99", "server p99", 0, false, 10},
-    {"network_median", "network median", 0, false, 14},
-    {"network_p99", "network p99", 0, false, 11},
-    {"again", "retrans", 0, false, 7},
+    {"n", "commands", 2, false, 8},
+    {"failed", "failed", 1, false, 6},
+    {"moved", "bytes moved", 9, false, 11},
+    {"median", "lat median", 3, false, 10},
+    {"p99", "lat p99", 4, false, 8},
+    {"max", "lat max", 5, false, 8},
+    {"server_median", "server median", 6, false, 13},
+    {"server_p99", "server p99", 11, false, 10},
+    {"network_median", "network median", 7, false, 14},
+    {"network_p99", "network p99", 12, false, 11},
+    {"again", "retrans", 8, false, 7},
 };
 
 /* A percentile; 1000: the largest. */
@@ -204,7 +205,23 @@ bool command_sums_rows(struct command_sums *s, enum rows_format format, command_
 
 /* --- Text ------------------------------------------------------------------------------------- */
 
-void command_sums_print(struct buf *b, struct command_sums *s)
+/* A column is as wide as its longest text, also if that is longer than expected; in a narrow table, not wider. */
+static void width_of(struct table *t, unsigned column, const struct command_sums *s, unsigned n)
+{
+    struct buf text = {0};
+    unsigned most = (unsigned)strlen(t->columns[column]->title);
+
+    for (unsigned i = 0; i < n; i++) {
+        text.len = 0;
+        put_cell(&text, s->sum[i], column);
+        most = text.len > most ? (unsigned)text.len : most;
+    }
+    buf_free(&text);
+    if (t->width || most > t->widths[column])
+        t->widths[column] = most;
+}
+
+void command_sums_print(struct buf *b, struct command_sums *s, unsigned width)
 {
     struct table t;
     unsigned n = sorted(s);
@@ -212,11 +229,15 @@ void command_sums_print(struct buf *b, struct command_sums *s)
     if (!n)
         return;
     table_of(&t, columns, COLUMNS);
+    t.width = width;
+    for (unsigned i = 0; i < t.n; i++)
+        width_of(&t, i, s, n);
+    table_fit(&t, width);
     table_head(&t, b);
     for (unsigned i = 0; i < n; i++) {
-        for (unsigned k = 0; k < COLUMNS; k++) {
+        for (unsigned k = 0; k < t.n; k++) {
             size_t at = b->len;
-            put_cell(b, s->sum[i], k);
+            put_cell(b, s->sum[i], (unsigned)(t.columns[k] - columns));
             table_cell(&t, k, b, at);
         }
         buf_char(b, '\n');

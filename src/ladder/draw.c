@@ -526,6 +526,11 @@ static void rest_draw(struct ladder *l, const struct part *p, unsigned width, st
     struct buf text = {0};
     char seconds[64];
 
+    if (l->o.around && !ladder_has_around(l))
+        buf_printf(&text, "Frame %llu is not in the diagram: %s. The packets about its time are drawn. ",
+                   (unsigned long long)l->o.around,
+                   l->around_flow == FLOW_NONE ? "it carries no packet of a connection"
+                                               : "it is of another connection, or an option left it out");
     if (before)
         buf_printf(&text, "%s before these are not drawn. ", count_str(before, "packet"));
     if (after) {

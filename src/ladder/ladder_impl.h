@@ -125,7 +125,9 @@ struct ladder {
 /* --- rows.c --- */
 /* Make the rows and lines of one connection; `left`: flow of the end on the left. False: no memory. */
 bool ladder_arrange(struct ladder *l, const struct flow *left);
-/* The line with the frame asked for. */
+/* Whether a row has the frame asked for. */
+bool ladder_has_around(const struct ladder *l);
+/* The line with the frame asked for, else the last one before its time. */
 uint32_t ladder_middle(const struct ladder *l);
 
 /* --- incidents.c: incidents -------------------------------------------------------------------------- */

@@ -384,6 +384,14 @@ static bool lines_fill(struct ladder *l)
     return l->lines != NULL;
 }
 
+bool ladder_has_around(const struct ladder *l)
+{
+    for (uint32_t i = 0; i < l->n_rows; i++)
+        if (has_frame_around(l, &l->rows[i]))
+            return true;
+    return false;
+}
+
 uint32_t ladder_middle(const struct ladder *l)
 {
     uint32_t near = 0;

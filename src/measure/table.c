@@ -84,6 +84,19 @@ void table_cut(const struct table *t, struct buf *b, size_t at, size_t more)
     buf_puts(b, dots);
 }
 
+/* Fold the lines from `start` on. */
+static void fold_from(const struct table *t, struct buf *b, size_t start)
+{
+    struct buf row = {0};
+
+    buf_mem(&row, b->p + start, b->len - start);
+    if (!row.err) {
+        b->len = start;
+        buf_fold(b, row.p, row.len, t->width);
+    }
+    buf_free(&row);
+}
+
 void table_row(const struct table *t, struct buf *b, const struct text_column *columns,
                void (*put)(struct buf *b, const void *row, unsigned column), const void *row, struct buf *after)
 {
@@ -94,9 +107,12 @@ void table_row(const struct table *t, struct buf *b, const struct text_column *c
         put(b, row, (unsigned)(t->columns[i] - columns));
         table_cell(t, i, b, at);
     }
-    table_cut(t, b, start, after->len);
+    if (!t->folds)
+        table_cut(t, b, start, after->len);
     buf_puts(b, buf_str(after));
     buf_char(b, '\n');
+    if (t->folds && t->width && b->len - start > t->width + 1)
+        fold_from(t, b, start);
 }
 
 void table_head(const struct table *t, struct buf *b)

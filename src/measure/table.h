@@ -27,6 +27,7 @@ struct table {
     bool idle[TABLE_COLUMNS];       /* no row has a value other than 0: such columns are left out first */
     unsigned n;
     unsigned width; /* table_fit(): of a line; 0: any */
+    bool folds;     /* a row that is longer is continued on the next line; else it is cut */
 };
 
 /* All of `columns`, of which there are `n`, with their least widths. */
