@@ -10,6 +10,9 @@
 /* a wait after an RNR NAK is a long one: so many times the RNR timer, and longer than it by so much */
 #define RNR_LONG_TIMES 2
 #define RNR_LONG_LEAST (200 * NS_PER_US)
+/* a NAK is slow: so long after the latest request, and so many times the shortest time to a response */
+#define NAK_SLOW_LEAST (200 * NS_PER_US)
+#define NAK_SLOW_TIMES 16
 #define LATEST_LOSSES  1024 /* incidents, of all flows, among which the loss of a packet is looked for */
 
 uint32_t came_instead(const struct req_dir *h, uint32_t psn)
@@ -236,6 +239,16 @@ static struct incident *report_overtaken_before(struct explainer *x, const struc
     return st;
 }
 
+/* The NAK for the loss of `st` came long after all requests that may have brought it about: say so. */
+static void report_slow_nak(struct incident *st, const struct event *e, const struct flow_notes *t)
+{
+    const struct nak *n = &e->h->seq;
+    ns_t trip = t->responses.round_trip, took = n->ts - e->h->last_ts;
+
+    if (n->have && n->psn == st->nak_psn && trip >= 0 && took >= NAK_SLOW_LEAST && took / NAK_SLOW_TIMES >= trip)
+        incident_add(st, SAY(NAK_SLOW, .time = took, .time2 = trip));
+}
+
 struct incident *explain_loss(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     const struct missing m = missing_by_nak(e, t);
@@ -275,6 +288,8 @@ struct incident *explain_loss(struct explainer *x, const struct event *e, struct
         t->hypotheses.missed = incident_number(x, st);
         report_further_gaps(st, t, m.psn, m.hole);
     }
+    if (st->has_nak)
+        report_slow_nak(st, e, t);
     return st;
 }
 
