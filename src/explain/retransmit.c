@@ -57,10 +57,39 @@ static bool was_refused(const struct event *e, const struct sent *s)
     return s->copies > 1 && (rnr || seq);
 }
 
+/* True if a silence is shorter than the ACK timeout, or, if that is not known, than any. */
+static bool is_too_short(const struct event *e, ns_t silence)
+{
+    return silence < timer_earliest(ack_timeout(e->h->timeout ? e->h->timeout : SHORTEST_TIMER));
+}
+
+/* True if a READ or atomic was requested again after the latest response that proved anything, which is of a later
+ * request: its requester dropped that response as one before was missing, or got neither. What it retransmits now,
+ * behind that READ, it has sent since, and those copies had no response.
+ *
+ *   request   READ 5   SEND 7 8    READ 5   SEND 7 8 ....... SEND 7 8
+ *   response                     NAK 9           5 6         the NAK proves 7 and 8; it is dropped, as 5 is missing
+ */
+static bool was_dropped(const struct event *e)
+{
+    const struct req_dir *h = e->h;
+    const struct read_req *a = req_dir_read(e->h, psn_prev(e->p->bth.psn), 0);
+
+    if (is_too_short(e, e->p->frame->ts - h->last_ts))
+        return false;
+    return h->have_una && a && a->again && a->frame > h->una_frame && psn_diff(a->psn, h->una) < 0;
+}
+
+/* True if an earlier copy than the latest had a response, and the latest had none. */
+static bool earlier_was_answered(const struct event *e, const struct sent *s)
+{
+    return was_refused(e, s) || (s->copies > 1 && was_dropped(e));
+}
+
 /* The copy of `s` that had no response: the first, or the latest if others had one; 0: not known. */
 static uint32_t copy_in_vain(const struct event *e, const struct sent *s)
 {
-    return !s ? 0 : was_refused(e, s) ? s->last : s->first;
+    return !s ? 0 : earlier_was_answered(e, s) ? s->last : s->first;
 }
 
 /* Retransmission on ACK timeout because a later packet, or a response, was corrupted before the tap; NULL: none was. */
@@ -186,19 +215,13 @@ static void suppose_silence(struct incident *st, const struct event *e, const st
 
 static enum cause cause_of_silence(const struct event *e, const struct flow_notes *t)
 {
-    if (e->h->have_una && psn_diff(e->h->una, e->p->bth.psn) > 0)
+    if (e->h->have_una && psn_diff(e->h->una, e->p->bth.psn) > 0 && !was_dropped(e))
         return CAUSE_LOST_ACK;
     if (t->closing.closed_frame)
         return CAUSE_HALF_OPEN;
     if (!t->requests.unanswered && nothing_between(e, req_dir_sent(e->h, psn_prev(e->h->next))))
         return CAUSE_EARLY_TIMEOUT;
     return CAUSE_LOST_LAST_PACKET;
-}
-
-/* True if a silence is shorter than the ACK timeout, or, if that is not known, than any. */
-static bool is_too_short(const struct event *e, ns_t silence)
-{
-    return silence < timer_earliest(ack_timeout(e->h->timeout ? e->h->timeout : SHORTEST_TIMER));
 }
 
 /* True if the requester fell silent before the end of a message, `last` being its latest packet. */
@@ -229,7 +252,7 @@ static struct incident *report_silence(struct explainer *x, const struct event *
     if (!answered && last)
         incident_frame(st, ROLE_LOST, copy_in_vain(e, last));
     incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
-    st->start = !s ? e->p->frame->ts : was_refused(e, s) ? s->ts : s->ts_first;
+    st->start = !s ? e->p->frame->ts : earlier_was_answered(e, s) ? s->ts : s->ts_first;
     st->back = frame_u32(e->p);
     if (s)
         st->silence = silence_before(e, s);

@@ -176,6 +176,7 @@ STATED_LIKELY = (
 # The same at all taps.
 STATED_LIKELY_ANYWHERE = (
     (77, 212),  # an atomic is requested again before the response to the copy before can have come
+    (901, 115), # a NAK is dropped as a READ response is missing, and all copies of what it acknowledges are lost then
 )
 # The same of those that are possible, at taps with a floor.
 STATED_POSSIBLE = (
