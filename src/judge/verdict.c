@@ -490,8 +490,9 @@ static unsigned check_response(struct judge *j, const struct judged *a, struct v
 
 static bool is_of_other_requests(const struct judge *j, const struct judged *a, const struct verdict *v)
 {
-    return v->about && strcmp(v->about, "opcode") == 0 && j->flow[a->flow].paired_by == PAIR_PSN &&
-           a->h->rsp_packets < FEW_RESPONSES;
+    bool of_other_kind = v->rule == RULE_RDA_05 || (v->about && strcmp(v->about, "opcode") == 0);
+
+    return of_other_kind && j->flow[a->flow].paired_by == PAIR_PSN && a->h->rsp_packets < FEW_RESPONSES;
 }
 
 void judge_response_verdicts(struct judge *j, const struct judged *a)
