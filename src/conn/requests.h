@@ -162,6 +162,7 @@ struct req_dir {
     bool identical; /* req_dir_classify(): the packet is identical to the copy before, but SEEN_AGAIN */
 
     uint64_t rsp_packets, rsp_bytes; /* responses: packets, payload bytes */
+    uint64_t rsp_inside;             /* of the packets: inside a READ response of several, after the first */
     ns_t rsp_ts;                     /* of the latest response */
     uint64_t una_rsps;               /* rsp_packets at the latest response that proved una */
     ns_t una_ts;                     /* of the latest progress */

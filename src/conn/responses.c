@@ -175,6 +175,7 @@ void req_dir_response(struct req_dir *h, const struct pkt *p)
     h->under_way = req_dir_is_under_way(h, p);
     note_rtt(h, p, a);
     h->rsp_packets++;
+    h->rsp_inside += p->op->flags & OPF_READ_RESP && !(p->op->flags & OPF_START);
     h->rsp_bytes += p->payload_len;
     h->rsp_ts = p->frame->ts;
     h->proves = proves;

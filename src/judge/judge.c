@@ -346,6 +346,8 @@ static void note_unreadable(struct judge *j, const struct pkt *p)
 {
     if (!(p->have & H_BTH) || p->icrc == CRC_BAD || p->flags & PKT_MALFORMED || !p->op->name || p->bth.dqpn == 0)
         j->last_unreadable = p->frame->number;
+    if (UNLIKELY(p->icrc == CRC_BAD))
+        judge_damaged_req(j, p);
 }
 
 /* Checks of a packet, in this order: the rows whose `kinds` contain its kind. */

@@ -327,6 +327,8 @@ void judge_service(struct judge *j, const struct pkt *p, uint32_t flow);
 /* What is known of the hosts: which open connections, and which accept some. NULL without memory. */
 struct sides *judge_sides_new(void);
 void judge_sides_free(struct sides *s);
+/* A packet with a wrong ICRC: if it is a REQ, its sender opens connections, though not this one. */
+void judge_damaged_req(struct judge *j, const struct pkt *p);
 
 /* --- ecn.c ------------------------------------------------------------------------------------ */
 

@@ -82,12 +82,22 @@ struct host {
     uint32_t flows;          /* from it or to it; with `whole`: all at the tap */
 };
 
+#define DAMAGED_REQS 8
+
+/* The ends of a REQ that was damaged on its way. */
+struct damaged_req {
+    uint32_t tap;
+    struct conn_addr opens, accepts;
+};
+
 struct sides {
-    struct host *host; /* by host_hash(), or at the next free place */
-    uint32_t places;   /* a power of two, more than half of them free */
-    uint32_t n;        /* those that are used */
-    bool lost;         /* there was no memory for all: nothing is certain */
-    uint64_t next;     /* packets of the capture from which on it is collected anew */
+    struct damaged_req damaged[DAMAGED_REQS];
+    unsigned n_damaged; /* more than DAMAGED_REQS: not all are kept, and nothing is certain */
+    struct host *host;  /* by host_hash(), or at the next free place */
+    uint32_t places;    /* a power of two, more than half of them free */
+    uint32_t n;         /* those that are used */
+    bool lost;          /* there was no memory for all: nothing is certain */
+    uint64_t next;      /* packets of the capture from which on it is collected anew */
 };
 
 #define HOST_PLACES 64
@@ -180,6 +190,22 @@ static void add_gids(struct sides *s, const struct cm_ends *e, const struct cm_c
         add_ends(s, e->tap, &active, &passive);
 }
 
+void judge_damaged_req(struct judge *j, const struct pkt *p)
+{
+    struct sides *s = j->sides;
+    struct damaged_req *d = &s->damaged[s->n_damaged % DAMAGED_REQS];
+    struct mad mad;
+
+    if (!(p->have & H_MAD) || p->payload_cap < MAD_HDR_LEN || s->n_damaged > DAMAGED_REQS)
+        return;
+    mad_get(&mad, p->data + p->payload_off);
+    if (mad.mgmt_class != CM_CLASS || mad.attr_id != CM_REQ)
+        return;
+    d->tap = conn_tap_of(p->frame);
+    conn_addr_of(p, &d->opens, &d->accepts);
+    s->n_damaged++;
+}
+
 /* Look through all connections and REQs. */
 static void collect_hosts(const struct judge *j)
 {
@@ -190,7 +216,9 @@ static void collect_hosts(const struct judge *j)
     if (s->host)
         memset(s->host, 0, s->places * sizeof *s->host);
     s->n = 0;
-    s->lost = false;
+    s->lost = s->n_damaged > DAMAGED_REQS;
+    for (unsigned i = 0; i < min_u32(s->n_damaged, DAMAGED_REQS); i++)
+        add_ends(s, s->damaged[i].tap, &s->damaged[i].opens, &s->damaged[i].accepts);
     for (uint32_t i = 0; i < n; i++) {
         const struct flow *f = &j->flow[i];
         add_host(s, (struct host){.tap = f->tap, .whole = true, .flows = 1});

@@ -279,6 +279,15 @@ static bool may_have_crossed(const struct judge *j, const struct judged *a, enum
            is_under_way(j, a, rule == RULE_RTX_05 ? &h->rnr : &h->seq, a->p->frame->ts);
 }
 
+/* True if the request was sent along another path first: the requester drops the responses that take that path. */
+static bool has_migrated(const struct judged *a)
+{
+    const struct kind_state *k = &a->f->kind[KIND_REQ];
+    const struct sent *s = req_dir_sent(a->h, a->p->bth.psn);
+
+    return k->path_changed && s && s->ts_first <= k->path_ts;
+}
+
 /* Needs (N_*) of rule `v->rule` that are certainly met, or missing, for this request. */
 static void needs_of_request(const struct judge *j, const struct judged *a, const struct verdict *v, unsigned *has,
                              unsigned *lacks)
@@ -291,7 +300,7 @@ static void needs_of_request(const struct judge *j, const struct judged *a, cons
     if (traits & T_AGAIN) {
         *has = timer ? N_CM : 0;
         *lacks = !timer && traits & T_TIMEOUT ? N_CM : 0;
-        *lacks |= unsure || req_dir_is_unknown_read(a->h, a->p) ? N_COMPLETE : 0;
+        *lacks |= unsure || has_migrated(a) || req_dir_is_unknown_read(a->h, a->p) ? N_COMPLETE : 0;
     } else if (traits & T_ORDER && unsure) {
         *lacks = N_TAP_REQ;
     }
@@ -490,9 +499,12 @@ static unsigned check_response(struct judge *j, const struct judged *a, struct v
 
 static bool is_of_other_requests(const struct judge *j, const struct judged *a, const struct verdict *v)
 {
-    bool of_other_kind = v->rule == RULE_RDA_05 || (v->about && strcmp(v->about, "opcode") == 0);
+    bool data = a->p->op->flags & (OPF_READ_RESP | OPF_ATOMIC_ACK); /* RDA-05 */
+    bool of_other_kind = v->about && v->rule != RULE_RDA_02 &&
+                         (strcmp(v->about, "opcode") == 0 || (data && strcmp(v->about, "PSN") == 0));
 
-    return of_other_kind && j->flow[a->flow].paired_by == PAIR_PSN && a->h->rsp_packets < FEW_RESPONSES;
+    return of_other_kind && j->flow[a->flow].paired_by == PAIR_PSN &&
+           a->h->rsp_packets - a->h->rsp_inside < FEW_RESPONSES;
 }
 
 void judge_response_verdicts(struct judge *j, const struct judged *a)
