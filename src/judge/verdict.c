@@ -279,13 +279,14 @@ static bool may_have_crossed(const struct judge *j, const struct judged *a, enum
            is_under_way(j, a, rule == RULE_RTX_05 ? &h->rnr : &h->seq, a->p->frame->ts);
 }
 
-/* True if the request was sent along another path first: the requester drops the responses that take that path. */
+/* True if the request was sent along another path first, and responses came since its latest copy: the requester drops
+ * those that take the other path. */
 static bool has_migrated(const struct judged *a)
 {
     const struct kind_state *k = &a->f->kind[KIND_REQ];
     const struct sent *s = req_dir_sent(a->h, a->p->bth.psn);
 
-    return k->path_changed && s && s->ts_first <= k->path_ts;
+    return k->path_changed && s && s->ts_first <= k->path_ts && a->h->rsp_packets && a->h->rsp_ts >= s->ts;
 }
 
 /* Needs (N_*) of rule `v->rule` that are certainly met, or missing, for this request. */
