@@ -139,12 +139,12 @@ ALSO = (
     (79, FABRICS + 43),  # a class is paused of which requests passed before all pauses only
     (60, 1367),          # responses that are late pass the other tap before the retransmission
     (4, 60),             # an RNR NAK that is dropped comes before the last retry for a READ response
-    (5, 4),              # responses to READs are late in a full queue, while the depth holds further READs back
     (1, 122),            # an RNR NAK that is dropped, and two for one packet, of which the first counts
     (77, 173),           # responses go out when an RNR wait ends, and the next RNR NAK begins another one
 )
 # The same, of whose accounts nothing is held.
 STATED = (
+    (5, 4),  # responses to READs are late in a full queue, while the depth holds further READs back: 96.2% at both ends
     (30, FABRICS + 20),  # times of an incident that another tap, whose clock is not comparable, bills
     (50, FABRICS + 30),  # the same
     (1, 4464),  # an RNR NAK is overtaken by an ACK, and much later a packet is retransmitted on ACK timeout
