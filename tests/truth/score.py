@@ -45,12 +45,12 @@ class Share:
         """The states of one account, and those that an explanation gives it (None: it has none). What is `hidden` is not counted: the tap
         does not see what tells these states from others; it may say anything of that time. If the network `holds` frames back, a response that
         comes later than usual is late, by the definition of peer_slow, but no responder was slow; and late, not a wait for the
-        depth of READs, as that definition goes first (src/account/account.h). That is for one tap: with both ends, the responder's
-        tells that it was not slow. `undecided`: time in states
+        depth of READs, as that definition goes first (src/account/account.h). This last is for one tap: with both ends, the
+        responder's tells that it was not slow. `undecided`: time in states
         that no tap tells from the work of a program that posts no more. A pause that the clock of another tap dates is as exact as
         clocks can be compared."""
-        late = (said or {}).get("peer_slow", 0) - true.get("peer_slow", 0) if holds and clocks == 1 else 0
-        shared = 0 if "read_depth" in hidden else max(0, min(late, true.get("read_depth", 0) - (said or {}).get("read_depth", 0)))
+        late = (said or {}).get("peer_slow", 0) - true.get("peer_slow", 0) if holds else 0
+        shared = 0 if "read_depth" in hidden or clocks > 1 else max(0, min(late, true.get("read_depth", 0) - (said or {}).get("read_depth", 0)))
         spare = max(0, min(late - shared, true.get("response", 0) + true.get("transfer", 0))) + sum(true.get(s, 0) for s in hidden)
         for s, ns in (undecided or {}).items():
             spare += max(0, min((said or {}).get(s, 0), ns) - true.get(s, 0)) if s not in hidden else 0
