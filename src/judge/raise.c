@@ -111,8 +111,7 @@ static bool has_often_fitted(const struct jflow *f)
     return f->dir->rsp_packets >= f->unfit_rsp + PAIRING_PROVED;
 }
 
-/* True if the tap is at one of the ends and lacks nothing: a response there is to no requests but those that it saw. */
-static bool sees_all(const struct judge *j, uint32_t flow)
+bool judge_sees_all(const struct judge *j, uint32_t flow)
 {
     enum tap_side side = judge_side(j, j->flow[flow].tap);
 
@@ -127,7 +126,7 @@ static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
     const struct flow *f = &j->flow[flow];
     const struct req_dir *h = j->flows[flow].dir;
     const struct jflow *own = &j->flows[flow];
-    bool misfits = h && own->misfit && !has_often_fitted(own) && !sees_all(j, flow);
+    bool misfits = h && own->misfit && !has_often_fitted(own) && !judge_sees_all(j, flow);
     bool proof_needed = h && (h->began != BEGAN_SEEN || misfits);
     uint64_t fit;
 

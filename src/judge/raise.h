@@ -50,6 +50,8 @@ enum tap_side judge_side(const struct judge *j, uint32_t tap);
 /* The same for a connection: end[0] opened it. TAP_UNKNOWN also if both open connections and accept some, and both take
  * part in all: the side does not tell at which of them the tap is. */
 enum tap_side judge_side_of(const struct judge *j, uint32_t tap, const struct conn_addr *const end[2]);
+/* True if the tap is at one of the ends and lacks nothing: a response there is to no requests but those that it saw. */
+bool judge_sees_all(const struct judge *j, uint32_t flow);
 /* N_TAP_REQ, N_TAP_RSP or 0: at which end of the requests in `flow` the tap is. */
 unsigned judge_have_tap(const struct judge *j, uint32_t flow);
 /* At the end: failures that rest on the side of the tap are undecided if that turned out not to tell. */

@@ -504,7 +504,7 @@ static bool is_of_other_requests(const struct judge *j, const struct judged *a, 
     bool of_other_kind = v->about && v->rule != RULE_RDA_02 &&
                          (strcmp(v->about, "opcode") == 0 || (data && strcmp(v->about, "PSN") == 0));
 
-    return of_other_kind && j->flow[a->flow].paired_by == PAIR_PSN &&
+    return of_other_kind && j->flow[a->flow].paired_by == PAIR_PSN && !judge_sees_all(j, a->flow) &&
            a->h->rsp_packets - a->h->rsp_inside < FEW_RESPONSES;
 }
 
