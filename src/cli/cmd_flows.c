@@ -78,7 +78,7 @@ static struct job *job_of(struct trace *t)
 
 static int no_column(const char *name)
 {
-    return cli_error("--columns: there is no column %s%s; the first line of -T csv names them, and there is ends", name,
+    return cli_error("--columns: there is no column %s%s; names: ends, and those in the first line of -T csv", name,
                      nearest_is(column_nearest(name)).text);
 }
 
