@@ -371,16 +371,6 @@ static void pds_info(struct buf *b, const struct pkt *p, const struct layer *l)
         buf_printf(b, " PDC %u > %u", load_be16(q + 8), load_be16(q + 10));
     put_request(b, p, l);
 }
-#define UET_HDR(id, filter_name, title, bytes, write)                                                                  \
-    const struct hdr id##_hdr = {.abbrev = filter_name,                                                                \
-                                 .name = title,                                                                        \
-                                 .proto = "uet",                                                                       \
-                                 .column = "UET",                                                                      \
-                                 .fields = id##_fields,                                                                \
-                                 .nfields = ARRAY_LEN(id##_fields),                                                    \
-                                 .len = bytes,                                                                         \
-                                 .type = FT_NONE,                                                                      \
-                                 .info = write}
 UET_HDR(uet_pds, "uet", "Ultra Ethernet Transport", 2, pds_info);
 
 /* What all requests begin with, by the names of one of them. */

@@ -58,6 +58,19 @@ enum {
 /* The packet at byte `off`, behind a UDP header. */
 void uet_decode(struct pkt *p, uint32_t off, const struct decode_opts *o);
 
+/* Define header `id`: its fields are `id`_fields, it has `bytes` bytes, and `write` adds to the column (NULL: nothing).
+ */
+#define UET_HDR(id, filter_name, title, bytes, write)                                                                  \
+    const struct hdr id##_hdr = {.abbrev = filter_name,                                                                \
+                                 .name = title,                                                                        \
+                                 .proto = "uet",                                                                       \
+                                 .column = "UET",                                                                      \
+                                 .fields = id##_fields,                                                                \
+                                 .nfields = ARRAY_LEN(id##_fields),                                                    \
+                                 .len = bytes,                                                                         \
+                                 .type = FT_NONE,                                                                      \
+                                 .info = write}
+
 /* clang-format off */
 #define UET_HDRS(X) \
     X(uet_pds) X(uet_small) X(uet_medium) X(uet_request) X(uet_response) X(uet_atomic) X(uet_swap) X(uet_rendezvous)

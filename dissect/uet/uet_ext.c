@@ -68,18 +68,9 @@ static const struct field uet_rendezvous_fields[] = {
     ROW(128, 64, FT_UINT64, BASE_HEX, NULL, "uet.ses.rendv_ext_hdr.read_match_bits", "Read Match Bits or Memory Key",
         "Which memory."),
 };
-#define EXT_HDR(id, filter_name, title, bytes)                                                                         \
-    const struct hdr id##_hdr = {.abbrev = filter_name,                                                                \
-                                 .name = title,                                                                        \
-                                 .proto = "uet",                                                                       \
-                                 .column = "UET",                                                                      \
-                                 .fields = id##_fields,                                                                \
-                                 .nfields = ARRAY_LEN(id##_fields),                                                    \
-                                 .len = bytes,                                                                         \
-                                 .type = FT_NONE}
-EXT_HDR(uet_atomic, "uet.ses.atomic_op_ext_hdr", "UET atomic", LEN_ATOMIC);
-EXT_HDR(uet_swap, "uet.ses.comp_swap_ext_hdr", "UET compare and swap", LEN_SWAP);
-EXT_HDR(uet_rendezvous, "uet.ses.rendv_ext_hdr", "UET rendezvous", LEN_RENDEZVOUS);
+UET_HDR(uet_atomic, "uet.ses.atomic_op_ext_hdr", "UET atomic", LEN_ATOMIC, NULL);
+UET_HDR(uet_swap, "uet.ses.comp_swap_ext_hdr", "UET compare and swap", LEN_SWAP, NULL);
+UET_HDR(uet_rendezvous, "uet.ses.rendv_ext_hdr", "UET rendezvous", LEN_RENDEZVOUS, NULL);
 
 const struct hdr *uet_ext_hdr(unsigned opcode, bool standard, const uint8_t *b, uint32_t len)
 {

@@ -28,10 +28,10 @@ struct msn_known {
     bool have;       /* `known` was derived from a response */
     bool odd;        /* the latest response contradicts `known`; `other` follows from it */
     bool from_start; /* the first message of the queue pair was seen: `known` is 0 */
-    bool answered;   /* a response to a request that was seen had the MSN `answer` */
-    bool advanced;   /* ... and a later one counted more, or an ACK: what follows is no duplicate */
-    uint32_t answer;
-    uint32_t from;          /* PSN from which on no request was missed; earlier ones do not count */
+    bool answered;   /* a request that was seen had a response: `answer` is the MSN of the latest one */
+    bool advanced;   /* later responses counted more messages, or an ACK was seen: later requests are no duplicates */
+    uint32_t answer; /* with `answered` */
+    uint32_t from;   /* PSN from which on no request was missed; earlier ones do not count */
     uint32_t frame, seen;   /* the latest response that agrees, and its MSN */
     uint32_t agreed;        /* responses that gave a single value, equal to `known` */
     struct msn_range known; /* of all responses together */

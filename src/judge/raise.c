@@ -65,6 +65,7 @@ bool judge_pairing_is_settled(const struct judge *j, uint32_t flow)
     return j->flow[flow].paired_by != PAIR_PSN || (h && h->rsp_packets >= PAIRING_PROVED);
 }
 
+/* True if the PSN is near those of the requests. */
 static bool is_similar(const struct req_dir *h, uint32_t psn)
 {
     return psn_in(psn, psn_add(h->next, (uint32_t)-SIMILAR_PSNS), 2 * SIMILAR_PSNS);

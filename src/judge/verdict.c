@@ -496,8 +496,10 @@ static unsigned check_response(struct judge *j, const struct judged *a, struct v
     return at_responder(j, a) ? n : shadow_check_response(a->f->shadow, a->p, false, v);
 }
 
-#define FEW_RESPONSES 4 /* with so few, paired by PSN alone, one of another kind speaks against the pairing */
+#define FEW_RESPONSES 4 /* fewer do not prove a pairing by PSN */
 
+/* True if the response may answer the requests of another queue pair: it is of another kind than its request, and so
+ * few responses were seen that these two queue pairs may have been paired wrongly. */
 static bool is_of_other_requests(const struct judge *j, const struct judged *a, const struct verdict *v)
 {
     bool data = a->p->op->flags & (OPF_READ_RESP | OPF_ATOMIC_ACK); /* RDA-05 */
