@@ -8,6 +8,7 @@
 #include "src/cli/found.h"
 #include "src/measure/columns.h"
 #include "src/report/report.h"
+#include "stored_card.h"
 #include "tokens.h"
 
 #include <errno.h>
@@ -279,6 +280,18 @@ static bool is_whole(struct buf *json)
     return depth == 0 && (size_t)(p - json->p) == json->len;
 }
 
+/* A card is held against what its page takes for granted. */
+static int check_card(const char *path, struct buf *json)
+{
+    struct buf err = {0};
+    struct json_t *card = stored_card_read(buf_str(json), json->len, &err);
+    int status = card ? EXIT_OK : cli_error("%s: %s", path, buf_str(&err));
+
+    stored_card_free(card);
+    buf_free(&err);
+    return status;
+}
+
 static int read_stored(const char *path, struct buf *json)
 {
     FILE *f = fopen(path, "r");
@@ -296,6 +309,8 @@ static int read_stored(const char *path, struct buf *json)
         return cli_error("%s: larger than %u MiB", path, STORED_MAX >> 20);
     if (!is_card(json) && (*buf_str(json) != '{' || !strstr(buf_str(json), "\"incidents\"")))
         return cli_error("%s: not what explain, all or conformance print with -T json", path);
+    if (is_card(json))
+        return check_card(path, json);
     return is_whole(json) ? EXIT_OK : cli_error("%s: its end is missing, or something stands behind it", path);
 }
 

@@ -39,7 +39,7 @@ section("sums", "Score", tableBox("How many tests passed, of each level", [
     text("device", (c) => name(c, cards.indexOf(c))),
     ...levels.map(([l, word]) => text(l + " (" + word + ")", (c) => sum(c, l, "pass") + " of " + sum(c, l, "tests") +
         (sum(c, l, "all") === undefined ? "" : "; coverage " + sum(c, l, "applicable") + " of " + sum(c, l, "all")))),
-    number("failed", (c) => sum(c, "M", "fail") + sum(c, "M", "crash") + sum(c, "S", "crash")),
+    number("failed", (c) => sum(c, "M", "fail") + (sum(c, "M", "crash") || 0) + (sum(c, "S", "crash") || 0)),
     number("SHOULD missed", (c) => sum(c, "S", "weak")),
     number("unsupported", (c) => levels.reduce((n, [l]) => n + sum(c, l, "unsupported"), 0)),
     text("rules kept", (c) => c.score.rules.kept + " of " + c.score.rules.touched + " that tests touched, of " + c.score.rules.all),

@@ -266,7 +266,9 @@ static int option(struct conformance_job *j, int key, const char *arg)
     case KEY_REPEAT:
         return option_repeat(j, arg);
     case KEY_SEED:
-        return opt_number(arg, 0, UINT64_MAX, &j->run.seed) ? 0 : cli_error("--seed %s: expected a number", arg);
+        return opt_number(arg, 0, INT64_MAX, &j->run.seed)
+                   ? 0
+                   : cli_error("--seed %s: expected a number up to 2^63 - 1", arg);
     case KEY_FAULT:
         return option_fault(j, arg);
     case KEY_PROFILE:

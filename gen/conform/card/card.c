@@ -1,7 +1,8 @@
-/* layer 3 (conform): stored score cards are read by jansson, and compared. */
+/* layer 3 (conform): stored score cards are compared. */
 #include "gen/conform/card/card.h"
 #include "gen/conform/measures/metrics.h"
 
+#include "stored_card.h"
 #include "types.h"
 
 #include <jansson.h>
@@ -9,60 +10,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROWS_MAX 4096 /* tests, and metrics, of a card */
-#define SCHEMA   "rdmagen-conformance/1"
-
 struct card {
     json_t *root, *tests, *metrics;
 };
 
-static struct card *refuse(json_t *root, struct buf *err, const char *why)
-{
-    json_decref(root);
-    buf_puts(err, why);
-    return NULL;
-}
-
-/* An array whose members are objects with a text "id"; NULL: it is not. */
-static json_t *rows_of(json_t *root, const char *name)
-{
-    json_t *rows = json_object_get(root, name), *row;
-    size_t i;
-
-    if (!json_is_array(rows) || json_array_size(rows) > ROWS_MAX)
-        return NULL;
-    json_array_foreach(rows, i, row) if (!json_is_string(json_object_get(row, "id"))) return NULL;
-    return rows;
-}
-
 struct card *card_parse(const char *text, size_t n, struct buf *err)
 {
-    json_error_t e;
-    json_t *root = json_loadb(text, n, 0, &e);
-    const char *schema = json_string_value(json_object_get(root, "schema"));
-    json_t *tests = rows_of(root, "tests"), *metrics = rows_of(root, "metrics");
-    struct card *c;
+    json_t *root = stored_card_read(text, n, err);
+    struct card *c = root ? calloc(1, sizeof *c) : NULL;
 
-    if (!root) {
-        buf_printf(err, "line %d, column %d: ", e.line, e.column);
-        buf_printable(err, e.text, strlen(e.text));
-        return NULL;
+    if (root && !c) {
+        stored_card_free(root);
+        buf_puts(err, "out of memory");
     }
-    if (!schema || strcmp(schema, SCHEMA) != 0)
-        return refuse(root, err, "no score card: its schema is not " SCHEMA);
-    if (!tests || !metrics)
-        return refuse(root, err, "no score card: expected tests and metrics, each with an id");
-    c = calloc(1, sizeof *c);
-    if (!c)
-        return refuse(root, err, "out of memory");
-    *c = (struct card){.root = root, .tests = tests, .metrics = metrics};
+    if (c)
+        *c = (struct card){
+            .root = root, .tests = json_object_get(root, "tests"), .metrics = json_object_get(root, "metrics")};
     return c;
 }
 
 void card_free(struct card *c)
 {
     if (c)
-        json_decref(c->root);
+        stored_card_free(c->root);
     free(c);
 }
 
@@ -252,7 +222,7 @@ static size_t repeated(const json_t *before, const json_t *now)
 /* What the device chose both times: keys that come again, as after its driver was loaded again, can be known before. */
 static void compare_identities(const struct card *before, const struct card *now, struct buf *b)
 {
-    const json_t *was = rows_of(before->root, "identities"), *is = rows_of(now->root, "identities");
+    const json_t *was = json_object_get(before->root, "identities"), *is = json_object_get(now->root, "identities");
     json_t *row;
     size_t i, n;
 
