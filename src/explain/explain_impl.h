@@ -359,6 +359,10 @@ struct incident *explain_loss(struct explainer *x, const struct event *e, struct
 void explain_back(struct explainer *x, const struct event *e, struct flow_notes *t);
 void explain_late(struct explainer *x, const struct event *e, struct flow_notes *t);
 void explain_reordered(struct explainer *x, const struct event *e, struct flow_notes *t);
+/* Request `e` came behind later ones, as incident `st` says: what follows tells whether it was reordered. `resume`: as
+ * in struct hypotheses. */
+void explain_comes_late(struct explainer *x, const struct event *e, struct flow_notes *t, const struct incident *st,
+                        uint32_t resume);
 /* Whether a copy without IP ID, identical to a request that came late, is the one that its requester sent for a NAK:
  * the late one came far sooner behind the NAK. */
 bool explain_copy_is_sent(struct explainer *x, const struct event *e, const struct flow_notes *t);

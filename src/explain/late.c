@@ -1,5 +1,6 @@
 /* layer 3 (explain): PSNs first seen after later ones: lost and retransmitted, or reordered. */
 #include "dissect/pkt.h"
+#include "src/conn/packet.h"
 #include "src/explain/explain_impl.h"
 
 #define OVERTAKEN_WITHIN (4 * NS_PER_MS) /* a packet later than this after its successors was retransmitted */
@@ -15,6 +16,19 @@ static uint32_t early_nak(const struct explainer *x, const struct flow *f, uint3
             return n->frame;
     }
     return 0;
+}
+
+void explain_comes_late(struct explainer *x, const struct event *e, struct flow_notes *t, const struct incident *st,
+                        uint32_t resume)
+{
+    uint32_t due = resume == UINT32_MAX ? e->h->next : resume;
+    const struct sent *before = req_dir_sent(e->h, psn_prev(due)),
+                      *late = st && st->psn != e->p->bth.psn ? req_dir_sent(e->h, st->psn) : NULL;
+    uint16_t id = late ? late->ip_id : frame_ip_id(e->p);
+
+    t->hypotheses.late = incident_number(x, st);
+    t->hypotheses.resume = resume;
+    t->hypotheses.late_order = before ? sent_order(id, before->ip_id) : 0;
 }
 
 /* A request with a PSN before the first one captured. A NAK for it may exist but not be assigned to the flow yet, so
@@ -38,8 +52,8 @@ static void report_missed(struct explainer *x, const struct event *e, struct flo
     st->start = e->h->first_ts;
     st->place = bad || certain ? PLACE_BEFORE : PLACE_UNKNOWN;
     incident_concerns(st, psn, 0, true);
-    t->hypotheses.open = t->hypotheses.late = incident_number(x, st);
-    t->hypotheses.resume = UINT32_MAX;
+    t->hypotheses.open = incident_number(x, st);
+    explain_comes_late(x, e, t, st, UINT32_MAX);
     incident_is(
         st, bad   ? SAY(DAMAGED_BEFORE, .psn = psn, .lost = bad, .again = frame)
             : nak ? SAY(MISSED_NAK, .psn = psn, .instead = e->h->first_frame, .nak = nak, .again = frame, .n = certain)
@@ -87,8 +101,9 @@ static void report_late(struct explainer *x, const struct event *e, struct flow_
         incident_frame(st, ROLE_NAK, e->h->seq.frame);
         incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
     } else if (nak) {
-        t->hypotheses.open = t->hypotheses.late = incident_number(x, explain_loss(x, e, t));
-        t->hypotheses.resume = UINT32_MAX;
+        st = explain_loss(x, e, t);
+        t->hypotheses.open = incident_number(x, st);
+        explain_comes_late(x, e, t, st, UINT32_MAX);
     } else if (continues_nak(e)) {
         return;
     } else if (psn_diff(e->p->bth.psn, e->h->start) < 0) {
@@ -175,14 +190,6 @@ static uint32_t frame_that_came(const struct incident *st, const struct event *e
     return e->h->last_frame;
 }
 
-/* sent_order() of the late packet of `st` and the packet that passed before it; `due`: the PSN behind that one. */
-static int order_of(const struct event *e, const struct incident *st, uint32_t due)
-{
-    const struct sent *late = req_dir_sent(e->h, st->psn), *before = req_dir_sent(e->h, psn_prev(due));
-
-    return late && before ? sent_order(late->ip_id, before->ip_id) : 0;
-}
-
 #define FAR_SOONER                                                                                                     \
     8 /* a packet that came so many times sooner behind a NAK than the next copy was not sent for the NAK */
 
@@ -241,7 +248,7 @@ void explain_reordered(struct explainer *x, const struct event *e, struct flow_n
         t->hypotheses.reorder_end = e->h->next;
     if (!st || st->cause != CAUSE_PACKET_LOSS)
         return;
-    order = order_of(e, st, again ? t->hypotheses.resume : e->h->next);
+    order = t->hypotheses.late_order;
     if (order > 0 || !(again ? is_ahead(e, t->hypotheses.resume, order) : new || soon))
         return; /* it was retransmitted, and what followed it was lost */
     st->cause = CAUSE_REORDER;

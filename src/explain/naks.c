@@ -106,7 +106,9 @@ struct missing {
     uint32_t bad;     /* frame in which it was corrupted; 0: it was not */
     uint32_t dropped; /* an earlier copy that passed and was dropped; 0: none */
     bool alone;       /* it is the only copy that the responder can have received */
-    bool stray;       /* what came in place of the packet, or the packet that came then, may have been held back */
+    /* what came in place of the packet, or the packet that came then, may have been held back; or the requester may not
+     * have retransmitted it */
+    bool stray;
     const struct sent *s;
     enum cause cause;
 };
@@ -127,7 +129,7 @@ static struct missing missing_by_nak(const struct event *e, struct flow_notes *t
                         .nak = q ? q->nak : e->h->seq.frame,
                         .copy = q ? q->copy : 0,
                         .dropped = q ? q->dropped : 0,
-                        .stray = q && q->dropped && q->stray};
+                        .stray = q && q->dropped && (q->stray || q->skipped)};
     bool late;
 
     m.hole = q && q->instead ? q->instead : came_instead(e->h, m.psn);
@@ -191,10 +193,11 @@ static bool may_have_passed(const struct explainer *x, const struct event *e, ui
     return psn_diff(psn, e->h->start) < 0 && !(f->have_psn && psn_diff(psn, f->psn) >= 0);
 }
 
-/* True if one copy of the packet passed and was acknowledged, and the NAK requests a later PSN: the packet arrived. */
+/* True if one copy of the packet passed, in its order, and was acknowledged, and the NAK requests a later PSN: the
+ * packet arrived. */
 static bool is_overtaken(const struct missing *m, const struct event *e, const struct flow_notes *t)
 {
-    bool passed_once = m->cause == CAUSE_PACKET_LOSS && m->copy && m->s && m->s->copies == 1;
+    bool passed_once = m->cause == CAUSE_PACKET_LOSS && m->copy && m->s && m->s->copies == 1 && !m->s->late;
 
     return passed_once && psn_diff(e->h->seq.psn, m->psn) > 0 && response_frame(t, m->psn);
 }

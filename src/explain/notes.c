@@ -202,14 +202,37 @@ static void run_begin(struct rounds *s, const struct event *e)
     s->runs[0].by_nak = a && !a->answered;
     s->runs[0].ip_id = frame_ip_id(e->p);
     s->runs[0].resent = order > 0;
+    s->runs[0].alone = true;
+}
+
+/* The latest `n` rounds were none: what passed in them belongs to the round before. */
+static void runs_drop(struct rounds *s, unsigned n)
+{
+    memmove(&s->runs[0], &s->runs[n], (PASS_RUNS - n) * sizeof s->runs[0]);
+    memset(&s->runs[PASS_RUNS - n], 0, n * sizeof s->runs[0]);
+}
+
+/* The second request of a round, which a NAK demanded, has the PSN at which the requester was before, although nothing
+ * behind the first one has been acknowledged since, and by their IP identifications nothing was sent between the two:
+ * the requester retransmitted one packet only.
+ *
+ *   request  4 5 6 7 8 9 . 5 10 11       not: 5 6 7 8 9 10 11, of which 6 to 9 were lost before the tap
+ *   response         NAK 5
+ */
+static bool is_selective(const struct rounds *s, const struct event *e)
+{
+    bool acked = e->h->have_una && psn_diff(e->h->una, e->h->cursor) > 0;
+    uint16_t id = frame_ip_id(e->p);
+
+    return s->runs[0].by_nak && !acked && s->runs[0].ip_id && id == (uint16_t)(s->runs[0].ip_id + 1);
 }
 
 /* True if the request continues an earlier round: the packets in between were merely reordered. */
 static bool run_resume(struct rounds *s, uint32_t psn)
 {
     for (unsigned i = 0; i + 1 < PASS_RUNS && s->runs[i].at && s->n - s->runs[i].at <= OVERTAKING; i++)
-        if (s->runs[i].resume == psn && !s->runs[i].resent) {
-            memmove(&s->runs[0], &s->runs[i + 1], (PASS_RUNS - 1 - i) * sizeof s->runs[0]);
+        if (s->runs[i].resume == psn && (!s->runs[i].resent || s->selective)) {
+            runs_drop(s, i + 1);
             return true;
         }
     return false;
@@ -225,6 +248,20 @@ static void run_goes_on(struct rounds *s)
         a->answered = true;
 }
 
+/* Request `e` is not behind the one before: it goes on in the latest round, or in one before. */
+static void run_continue(struct rounds *s, const struct event *e, int32_t ahead)
+{
+    uint32_t psn = e->p->bth.psn;
+    bool second = s->n == s->runs[0].at + 1;
+    const struct noted_nak *a = second ? rounds_nak_of(s, psn) : NULL;
+
+    s->runs[0].alone &= psn == s->runs[0].resume || !second;
+    s->selective |= second && ahead > 0 && s->runs[0].alone && is_selective(s, e);
+    s->goes_back |= second && ahead == 0 && s->runs[0].by_nak && !s->runs[0].alone && !(a && !a->answered);
+    if (!(ahead > 0 && run_resume(s, psn)) && second)
+        run_goes_on(s);
+}
+
 void rounds_request(struct rounds *s, const struct event *e)
 {
     uint32_t psn = e->p->bth.psn;
@@ -236,8 +273,8 @@ void rounds_request(struct rounds *s, const struct event *e)
     s->n++;
     if (UNLIKELY(ahead < 0))
         run_begin(s, e);
-    else if (UNLIKELY(s->runs[0].at) && !(ahead > 0 && run_resume(s, psn)) && s->n == s->runs[0].at + 1)
-        run_goes_on(s);
+    else if (UNLIKELY(s->runs[0].at))
+        run_continue(s, e, ahead);
     c = copies_new(s, e->h, psn);
     if (c->psn != psn)
         c->at[0] = 0;
@@ -301,6 +338,30 @@ static unsigned run_of_nak(const struct rounds *s, const struct event *e, ns_t r
     return early && whole && behind_in(s, 1, psn, e->h->next).frame;
 }
 
+/* A NAK for a PSN that did not pass in the latest round, as little as the one before it: that one was received all the
+ * same, so the responder had kept it when it passed in an earlier round.
+ *
+ *   request  4 5 6 7 8 9 . 5 . 10        5 and 8 are lost
+ *   response         NAK 5    NAK 8      7 passed before the NAK for 5 only
+ */
+static void find_kept(struct rounds *s, const struct event *e, unsigned run)
+{
+    uint32_t psn = psn_prev(e->p->bth.psn);
+    const struct read_req *a = req_dir_read(e->h, psn, 0);
+    const struct copies *c = copies_of(s, psn = a ? a->psn : psn);
+    unsigned in = run;
+
+    if (!s->runs[run].at || psn_diff(psn, s->runs[run].psn) <= 0 || c->psn != psn ||
+        copy_of(s, run, e->p->bth.psn).frame)
+        return;
+    while (in < PASS_RUNS && c->at[0] < s->runs[in].at)
+        in++;
+    if (in == run)
+        return;
+    s->selective |= s->runs[run].by_nak || s->runs[run].alone;
+    runs_drop(s, in);
+}
+
 /* Whether a packet that passed in a round may be of an earlier one, held back until then: it was seen for the first
  * time after later PSNs, or the round before has no copy of it, and nothing shows that it was sent behind the first
  * packet of the round. */
@@ -311,17 +372,62 @@ static bool may_be_stray(const struct rounds *s, unsigned run, const struct sent
     return s->runs[run].at && !copy_of(s, run + 1, o->psn).frame && sent_order(o->ip_id, s->runs[run].ip_id) <= 0;
 }
 
-void rounds_nak(struct rounds *s, const struct event *e, ns_t least, ns_t round_trip)
+/* Whether the requester may not have retransmitted the packet that a NAK is for: behind the one before it came a PSN
+ * that had not been sent, and the requester is not known to retransmit more than one packet. */
+static bool is_skipped(const struct rounds *s, const struct event *e, unsigned run, const struct copy *behind)
+{
+    uint32_t psn = psn_prev(e->p->bth.psn);
+    const struct read_req *a = req_dir_read(e->h, psn, 0);
+    struct copy before = copy_of(s, run, a ? a->psn : psn);
+    const struct sent *o = behind->frame ? req_dir_sent(e->h, behind->psn) : NULL;
+
+    return !s->goes_back && o && o->copies == 1 && before.frame && before.at + 1 == behind->at;
+}
+
+/* The copy of a packet that a NAK is about, of those that passed in a round. Where packets are retransmitted alone, a
+ * NAK that comes sooner than a round trip after the latest copy is about the one before, if there is one: *before is
+ * set to an earlier copy that was dropped, or lost. */
+static struct copy copy_naked(const struct rounds *s, const struct event *e, unsigned run, ns_t round_trip,
+                              uint32_t *before)
 {
     uint32_t psn = e->p->bth.psn;
-    unsigned run = run_of_nak(s, e, least), other = run_of_nak(s, e, round_trip);
-    bool both = copy_of(s, run, psn).frame && copy_of(s, other, psn).frame;
-    unsigned in = both ? other : run;
-    struct copy copy = copy_of(s, in, psn), behind = behind_in(s, in, psn, e->h->next);
     const struct copies *c = copies_of(s, psn);
-    uint32_t before = !copy.frame && c->psn == psn ? c->frame[0] : 0;
-    const struct sent *instead = behind.frame ? req_dir_sent(e->h, behind.psn) : NULL;
+    const struct sent *o = req_dir_sent(e->h, psn);
+    struct copy copy = copy_of(s, run, psn);
+    bool any = c->psn == psn && c->at[0],
+         early = s->selective && any && o && e->p->frame->ts - o->ts < round_trip / 4 * 3;
+    unsigned at = early && (c->at[1] || o->late);
 
+    *before = any && !copy.frame && !s->selective ? c->frame[0] : 0;
+    if (!s->selective || !any)
+        return copy;
+    return c->at[at] ? (struct copy){psn, c->frame[at], c->at[at]} : (struct copy){0};
+}
+
+/* Whether packet `o`, which passed before one with the PSN that a NAK is for, was sent later: that one came late. Where
+ * packets are retransmitted alone, it may have been retransmitted. */
+static bool is_overtaker(const struct rounds *s, const struct event *e, const struct sent *o)
+{
+    const struct sent *late = req_dir_sent(e->h, e->p->bth.psn);
+
+    return !s->selective || (o && late && sent_order(late->ip_id, o->ip_id) < 0);
+}
+
+void rounds_nak(struct rounds *s, const struct event *e, ns_t least, ns_t round_trip)
+{
+    uint32_t psn = e->p->bth.psn, before;
+    unsigned in, other;
+    struct copy copy, behind;
+    const struct sent *instead;
+
+    find_kept(s, e, s->runs[0].by_nak ? 0 : run_of_nak(s, e, least));
+    in = run_of_nak(s, e, least);
+    other = run_of_nak(s, e, round_trip);
+    if (copy_of(s, in, psn).frame && copy_of(s, other, psn).frame)
+        in = other;
+    copy = copy_naked(s, e, in, least, &before);
+    behind = behind_in(s, in, psn, e->h->next);
+    instead = behind.frame ? req_dir_sent(e->h, behind.psn) : NULL;
     s->naks[s->naks_at++ % ROUND_NAKS] =
         (struct noted_nak){.psn = psn,
                            .nak = frame_u32(e->p),
@@ -330,7 +436,8 @@ void rounds_nak(struct rounds *s, const struct event *e, ns_t least, ns_t round_
                            .instead = behind.frame,
                            .dropped = behind.frame ? before : 0,
                            .stray = may_be_stray(s, in, instead),
-                           .late = copy.frame && behind.frame && behind.at < copy.at,
+                           .skipped = is_skipped(s, e, in, &behind),
+                           .late = copy.frame && behind.frame && behind.at < copy.at && is_overtaker(s, e, instead),
                            .alone = s->runs[in].by_nak && psn_diff(s->runs[in].psn, psn) < 0};
 }
 

@@ -38,8 +38,12 @@ struct rounds {
         uint32_t resume; /* the PSN that would have followed, had the requester not gone back */
         bool by_nak;     /* a NAK triggered the round */
         bool resent;     /* its first request was sent after the one that passed before it: it was retransmitted */
+        bool alone;      /* behind its first request came the one of `resume`, or nothing yet */
         uint16_t ip_id;  /* IP identification of its first request; 0: none */
     } runs[PASS_RUNS];   /* rounds, latest first: requests sent without going back */
+    /* The requester retransmits the missing packet alone, and the responder keeps what came behind it: selective
+     * repeat. Such a retransmission begins no round. `goes_back`: it was seen to retransmit what follows, too. */
+    bool selective, goes_back;
     struct noted_nak {
         uint32_t psn, nak, at; /* frame of the NAK, 0: empty; requests seen before it */
         uint32_t copy;         /* the copy that was lost after the tap; 0: none passed */
@@ -47,6 +51,7 @@ struct rounds {
         uint32_t dropped;      /* a copy of an earlier round, if none passed in that one; 0: none */
         bool stray;            /* `instead` may be of an earlier round, held back until then */
         bool late;             /* the later packet passed before the copy */
+        bool skipped;   /* `dropped` may be the copy that was lost: the requester may not have retransmitted it */
         bool alone;     /* earlier copies were dropped: the round of `copy` began with a NAK for an earlier PSN */
         bool answered;  /* the requester has gone back to the PSN since */
     } naks[ROUND_NAKS]; /* sequence NAKs, and what had passed before them */
@@ -158,6 +163,7 @@ struct hypotheses {
     uint32_t reorder_end;           /* with reorder: PSN after the last that the responder dropped */
     uint32_t late;                  /* PSN seen after later ones and a NAK: retransmitted, or reordered? */
     uint32_t resume;                /* with late, if it was seen before: PSN that was due; else UINT32_MAX */
+    int late_order;                 /* with late: sent_order() of it and the packet that passed before it */
     uint32_t late_single;           /* the request before, if it was reordered */
     uint32_t follows;               /* PSN after the request before, if that was retransmitted; else UINT32_MAX */
     uint32_t silent;                /* the latest retransmission on ACK timeout */

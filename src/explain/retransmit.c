@@ -477,10 +477,8 @@ static void report_back(struct explainer *x, const struct event *e, struct flow_
     if (st && e->why == BACK_SEQ_NAK)
         report_once(x, t, st);
     t->hypotheses.open = incident_number(x, st);
-    if (st && is_perhaps_overtaken(e, st)) {
-        t->hypotheses.late = t->hypotheses.open;
-        t->hypotheses.resume = e->h->cursor;
-    }
+    if (st && is_perhaps_overtaken(e, st))
+        explain_comes_late(x, e, t, st, e->h->cursor);
     if (st && st->cause == CAUSE_LOST_LAST_PACKET && e->why == BACK_SILENCE)
         t->hypotheses.silent = t->hypotheses.open;
     t->hypotheses.not_received =
