@@ -227,10 +227,12 @@ static bool was_skipped(struct req_dir *h, const struct sent *s)
 }
 
 /* Whether a retransmission of `s` is due: a NAK that covers it came after its latest copy, or `s` continues a
- * go-back-N in progress, whose first packet may have been lost before the tap. */
+ * go-back-N in progress, of which packets may have been lost before the tap: what is ahead there was not sent since the
+ * requester went back. */
 static bool retransmission_is_due(struct req_dir *h, const struct sent *s)
 {
-    bool resumes = (h->back || h->unsettled || h->vague) && s->psn == h->cursor;
+    int32_t ahead = psn_diff(s->psn, h->cursor);
+    bool resumes = ((h->back || h->unsettled) && ahead >= 0) || (h->vague && !ahead);
     bool seq_open = !h->seq.resent || psn_diff(s->psn, h->cursor) >= 0;
 
     return resumes || (seq_open && nak_covers(&h->seq, s)) || (!h->rnr.resent && nak_covers(&h->rnr, s)) ||

@@ -420,6 +420,8 @@ static void on_response(struct explainer *x, const struct event *e)
     t->responses.last_ts = e->p->frame->ts;
     if (UNLIKELY(t->requests.gaps_open))
         note_lacking(e, t);
+    if (UNLIKELY(t->rounds.naks_at) && !t->rounds.selective)
+        rounds_response(&t->rounds, e);
     note_round_trip(e, t);
     if (UNLIKELY(t->hypotheses.open != NO_INCIDENT) && e->p->have & H_AETH)
         explain_repeated_answer(x, e, t);

@@ -251,6 +251,8 @@ void explain_reordered(struct explainer *x, const struct event *e, struct flow_n
     order = t->hypotheses.late_order;
     if (order > 0 || !(again ? is_ahead(e, t->hypotheses.resume, order) : new || soon))
         return; /* it was retransmitted, and what followed it was lost */
+    if (!order && t->rounds.selective && st->has_nak)
+        return; /* it was retransmitted alone */
     st->cause = CAUSE_REORDER;
     st->place = PLACE_BEFORE;
     st->again = 0;

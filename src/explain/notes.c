@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #define OVERTAKING 8 /* requests that may come between a reordered one and the next in order */
+#define LONE_SKIPS 2 /* so many PSNs in a row, behind one that is retransmitted, may be lost */
 
 /* An array of empty slots; NULL: no memory. */
 static struct noted_response *responses_new(uint32_t n)
@@ -227,11 +228,19 @@ static bool is_selective(const struct rounds *s, const struct event *e)
     return s->runs[0].by_nak && !acked && s->runs[0].ip_id && id == (uint16_t)(s->runs[0].ip_id + 1);
 }
 
+/* Without IP identifications: whether the latest round is one packet, behind which the requester went on where it had
+ * been. It hardly lost several packets in a row, so it retransmitted one. */
+static bool is_lone(const struct rounds *s)
+{
+    return s->n == s->runs[0].at + 1 && !s->runs[0].ip_id && s->runs[0].alone &&
+           psn_diff(s->runs[0].resume, s->runs[0].psn) > LONE_SKIPS;
+}
+
 /* True if the request continues an earlier round: the packets in between were merely reordered. */
 static bool run_resume(struct rounds *s, uint32_t psn)
 {
     for (unsigned i = 0; i + 1 < PASS_RUNS && s->runs[i].at && s->n - s->runs[i].at <= OVERTAKING; i++)
-        if (s->runs[i].resume == psn && (!s->runs[i].resent || s->selective)) {
+        if (s->runs[i].resume == psn && (!s->runs[i].resent || s->selective || (!i && is_lone(s)))) {
             runs_drop(s, i + 1);
             return true;
         }
@@ -278,6 +287,8 @@ void rounds_request(struct rounds *s, const struct event *e)
     c = copies_new(s, e->h, psn);
     if (c->psn != psn)
         c->at[0] = 0;
+    else if (UNLIKELY(s->runs[0].at) && c->at[0] >= s->runs[1].at && c->at[0] < s->runs[0].at)
+        s->runs[0].resent = true; /* it passed in the round before: it is no late packet of that one */
     c->psn = psn;
     c->at[1] = c->at[0];
     c->frame[1] = c->frame[0];
@@ -314,6 +325,15 @@ static struct copy behind_in(const struct rounds *s, unsigned run, uint32_t psn,
     return first;
 }
 
+/* The packet that passed in a round before the PSN of a NAK: with a READ, its request. */
+static struct copy prev_copy(const struct rounds *s, const struct event *e, unsigned run)
+{
+    uint32_t psn = psn_prev(e->p->bth.psn);
+    const struct read_req *a = req_dir_read(e->h, psn, 0);
+
+    return copy_of(s, run, a ? a->psn : psn);
+}
+
 /* Which round (0: the latest, 1: the one before) a sequence NAK for `psn` answers. The packet that triggered it has a
  * later PSN and passed about one round trip before. A NAK that comes sooner after the latest round answers the one
  * before. Without a round trip: the latest round, if that was NAKed itself or has had any response. If the latest round
@@ -335,6 +355,8 @@ static unsigned run_of_nak(const struct rounds *s, const struct event *e, ns_t r
 
     if (e->h->why == BACK_RNR && psn_diff(psn, e->h->back_psn) > 0)
         return 0;
+    if (s->runs[0].by_nak && !s->selective && behind.frame && !copy_of(s, 0, psn).frame && prev_copy(s, e, 0).frame)
+        return 0; /* what passed in the round before was dropped, as a NAK for an earlier PSN says */
     return early && whole && behind_in(s, 1, psn, e->h->next).frame;
 }
 
@@ -376,9 +398,7 @@ static bool may_be_stray(const struct rounds *s, unsigned run, const struct sent
  * that had not been sent, and the requester is not known to retransmit more than one packet. */
 static bool is_skipped(const struct rounds *s, const struct event *e, unsigned run, const struct copy *behind)
 {
-    uint32_t psn = psn_prev(e->p->bth.psn);
-    const struct read_req *a = req_dir_read(e->h, psn, 0);
-    struct copy before = copy_of(s, run, a ? a->psn : psn);
+    struct copy before = prev_copy(s, e, run);
     const struct sent *o = behind->frame ? req_dir_sent(e->h, behind->psn) : NULL;
 
     return !s->goes_back && o && o->copies == 1 && before.frame && before.at + 1 == behind->at;
@@ -439,6 +459,15 @@ void rounds_nak(struct rounds *s, const struct event *e, ns_t least, ns_t round_
                            .skipped = is_skipped(s, e, in, &behind),
                            .late = copy.frame && behind.frame && behind.at < copy.at && is_overtaker(s, e, instead),
                            .alone = s->runs[in].by_nak && psn_diff(s->runs[in].psn, psn) < 0};
+}
+
+void rounds_response(struct rounds *s, const struct event *e)
+{
+    const struct noted_nak *a = &s->naks[(s->naks_at - 1) % ROUND_NAKS];
+    uint32_t last = psn_prev(response_proves(e->p));
+    const struct copies *c = copies_of(s, last);
+
+    s->selective |= psn_diff(last, a->psn) > OVERTAKING && c->psn == last && c->at[0] <= a->at && !c->at[1];
 }
 
 bool rounds_since(const struct rounds *s, const struct noted_nak *a)

@@ -37,10 +37,12 @@ struct rounds {
         uint32_t at, psn;
         uint32_t resume; /* the PSN that would have followed, had the requester not gone back */
         bool by_nak;     /* a NAK triggered the round */
-        bool resent;     /* its first request was sent after the one that passed before it: it was retransmitted */
-        bool alone;      /* behind its first request came the one of `resume`, or nothing yet */
-        uint16_t ip_id;  /* IP identification of its first request; 0: none */
-    } runs[PASS_RUNS];   /* rounds, latest first: requests sent without going back */
+        /* its first request was sent after the one that passed before it, or some of its requests passed in the round
+         * before: it was retransmitted */
+        bool resent;
+        bool alone;     /* behind its first request came the one of `resume`, or nothing yet */
+        uint16_t ip_id; /* IP identification of its first request; 0: none */
+    } runs[PASS_RUNS];  /* rounds, latest first: requests sent without going back */
     /* The requester retransmits the missing packet alone, and the responder keeps what came behind it: selective
      * repeat. Such a retransmission begins no round. `goes_back`: it was seen to retransmit what follows, too. */
     bool selective, goes_back;
@@ -302,6 +304,8 @@ static inline int sent_order(uint16_t first, uint16_t other)
 void rounds_init(struct rounds *s);
 void rounds_request(struct rounds *s, const struct event *e);
 void rounds_nak(struct rounds *s, const struct event *e, ns_t least, ns_t round_trip);
+/* Note a response, after a NAK was: it may acknowledge what passed before that NAK only, and so was kept. */
+void rounds_response(struct rounds *s, const struct event *e);
 /* What is noted of the latest sequence NAK for a PSN; NULL: nothing. */
 struct noted_nak *rounds_nak_of(struct rounds *s, uint32_t psn);
 /* True if that PSN passed between the NAK and the latest request. */
