@@ -165,6 +165,10 @@ void tap_put(struct buf *b, uint32_t tap, uint32_t other);
 /* Append " between files 2 and 1", or " before the tap" if no two taps (`passed`, `missed`: see struct incident) show
  * the place; nothing if it is not known. */
 void place_put(struct buf *b, enum place place, uint32_t passed, uint32_t missed);
+/* Append which tap `place` is about, where there are several: " of file 2", " of interface 1". `at`: conn_tap_of() plus
+ * 1, with PLACE_ONE_FILE if all are interfaces of one file; 0: nothing. */
+#define PLACE_ONE_FILE UINT32_C(0x80000000)
+void place_tap_put(struct buf *b, uint32_t at);
 /* The incident after number `at` about the same event, of another tap; NULL for none. Begin with at = UINT32_MAX. */
 const struct incident *explain_also(const struct explainer *x, const struct incident *i, uint32_t *at);
 
@@ -213,6 +217,7 @@ void explain_verdict(struct explainer *x, const struct explain_opts *o, struct b
 struct cause_place {
     uint8_t cause, place;    /* enum cause; enum place, which says nothing if two taps show the place */
     uint32_t passed, missed; /* those taps: see struct incident; 0: none */
+    uint32_t at;             /* else the tap that `place` is about, as in place_tap_put(); 0: the only one */
     uint64_t count;          /* how often it happened: an incident may gather several occurrences */
     ns_t bill;               /* lost time of all */
 };

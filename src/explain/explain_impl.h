@@ -539,6 +539,7 @@ static inline unsigned explain_columns(const struct explain_opts *o)
 struct group {
     uint8_t cause, place;
     uint32_t passed, missed;  /* as in struct incident: with them, `place` is that of one of the taps */
+    uint32_t at;              /* else the tap that `place` is about: see place_tap_put() */
     int failure;              /* incident_failure() of the worst one */
     bool missing;             /* packets of unreliable connections are, */
     uint32_t messages;        /* and with them so many messages at least; 0: one */

@@ -4,6 +4,7 @@
 #include "src/conn/copies.h"
 #include "src/conn/packet.h"
 #include "src/conn/retries.h"
+#include "src/explain/compare/taps.h"
 #include "src/explain/explain_impl.h"
 
 #define STAMPED_WITHIN (100 * NS_PER_US) /* time stamps of the two directions differ by no more */
@@ -293,6 +294,8 @@ struct incident *explain_loss(struct explainer *x, const struct event *e, struct
     }
     if (st->has_nak)
         report_slow_nak(st, e, t);
+    if (st->repeated && passed && st->place == PLACE_AFTER)
+        explain_request_until_then(x, e, st, m.copy);
     return st;
 }
 

@@ -1,5 +1,6 @@
 /* layer 3 (explain): retransmitted READs and atomics: which part of the response was lost, corrupted or reordered. */
 #include "dissect/pkt.h"
+#include "src/explain/compare/taps.h"
 #include "src/explain/explain_impl.h"
 #include "src/transport/verbs.h"
 
@@ -215,6 +216,8 @@ static struct incident *report_lost_response(struct explainer *x, const struct e
     suppose_lost_response(st, f, frame_u32(e->p));
     if (st->certainty == CERTAIN && !is_pair_sure(x, e->flow))
         st->certainty = PROBABLE;
+    if (st->repeated && f->seen && st->place == PLACE_AFTER)
+        explain_response_until_then(x, e, x->notes[e->flow], st, f->seen);
     return st;
 }
 

@@ -139,6 +139,19 @@ void place_put(struct buf *b, enum place place, uint32_t passed, uint32_t missed
     }
 }
 
+void place_tap_put(struct buf *b, uint32_t at)
+{
+    uint32_t tap = (at & ~PLACE_ONE_FILE) - 1;
+
+    if (!at)
+        return;
+    buf_puts(b, " of ");
+    if (at & PLACE_ONE_FILE)
+        buf_printf(b, "interface %u", tap & 0xffff);
+    else
+        one_tap_put(b, tap);
+}
+
 static const char *op_text(uint64_t op)
 {
     return op && opcode_table[op - 1].name ? opcode_table[op - 1].name : "packet";

@@ -50,14 +50,33 @@ struct moment incident_worst(const struct incident *i, const struct explain_opts
 /* What a group has in common: the cause, and the place, which two taps show, or else lies before or after the tap. */
 struct kind_of_incident {
     uint32_t passed, missed;
+    uint32_t at;          /* the tap that `place` is about, of several: see place_tap_put() */
     uint8_t cause, place; /* place: only if `passed` is 0 */
     uint32_t number;      /* of the incident */
 };
 
-static struct kind_of_incident kind_of(const struct incident *i, uint32_t number)
+/* The tap that the place of an incident is about, for place_tap_put(). */
+static uint32_t place_tap(const struct explainer *x, const struct incident *i)
 {
-    return (struct kind_of_incident){i->passed, i->missed, (uint8_t)i->cause, i->passed ? 0 : (uint8_t)i->place,
-                                     number};
+    bool files = false;
+
+    if (!x->several_taps || i->passed || i->place == PLACE_UNKNOWN || i->tap + 1 >= PLACE_ONE_FILE)
+        return 0;
+    for (uint32_t f = 0; f < EXPLAIN_FILES; f++)
+        files |= x->begun[f] && f != x->first_tap >> 16;
+    return (i->tap + 1) | (files ? 0 : PLACE_ONE_FILE);
+}
+
+static struct kind_of_incident kind_of(const struct explainer *x, uint32_t number)
+{
+    const struct incident *i = &x->incidents[number];
+
+    return (struct kind_of_incident){.passed = i->passed,
+                                     .missed = i->missed,
+                                     .at = place_tap(x, i),
+                                     .cause = (uint8_t)i->cause,
+                                     .place = i->passed ? 0 : (uint8_t)i->place,
+                                     .number = number};
 }
 
 static int compare(uint32_t a, uint32_t b)
@@ -71,7 +90,8 @@ static int by_what(const struct kind_of_incident *k, const struct kind_of_incide
 
     c = c ? c : compare(k->passed, l->passed);
     c = c ? c : compare(k->missed, l->missed);
-    return c ? c : compare(k->place, l->place);
+    c = c ? c : compare(k->place, l->place);
+    return c ? c : compare(k->at, l->at);
 }
 
 static int by_kind(const void *a, const void *b)
@@ -234,7 +254,7 @@ static uint32_t select_all(const struct explainer *x, const struct explain_opts 
 
     for (uint32_t i = 0; i < x->n; i++)
         if (explain_is_selected(&x->incidents[i], o))
-            kinds[n++] = kind_of(&x->incidents[i], i);
+            kinds[n++] = kind_of(x, i);
     if (n)
         qsort(kinds, n, sizeof *kinds, by_kind);
     return n;
@@ -254,8 +274,10 @@ static bool make_groups(struct summary *s, const struct explainer *x, const stru
     for (uint32_t k = 0; k < n; k++) {
         const struct incident *i = &x->incidents[kinds[k].number];
         ns_t bill = bill_within(i, o);
-        if (!k || by_what(&kinds[k], &kinds[k - 1]))
+        if (!k || by_what(&kinds[k], &kinds[k - 1])) {
             g = group_new(s, i, bill, &s->members[k]);
+            g->at = kinds[k].at;
+        }
         group_add(g, x, kinds[k].number, bill);
         s->setup = ns_sum(s->setup, setup_wait(i));
         s->count += occurrences(i);
@@ -392,7 +414,7 @@ bool explain_cause_places(struct explainer *x, const struct explain_opts *o,
 
     for (uint32_t i = 0; room && i < s.n; i++) {
         const struct group *g = &s.groups[i];
-        take(user, &(struct cause_place){g->cause, g->place, g->passed, g->missed, g->count, g->bill});
+        take(user, &(struct cause_place){g->cause, g->place, g->passed, g->missed, g->at, g->count, g->bill});
     }
     summary_free(&s);
     return room;

@@ -48,6 +48,7 @@ static void put_cause(struct buf *b, const struct group *g)
 {
     buf_puts(b, cause_table[g->cause].name);
     place_put(b, (enum place)g->place, g->passed, g->missed);
+    place_tap_put(b, g->at);
 }
 
 /* The host that an incident about no connection is about: who refuses one, or who does not answer. */

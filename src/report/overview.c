@@ -25,6 +25,7 @@ static void where_json(const struct cause_place *p, struct buf *b)
     const char *where;
 
     place_put(&text, (enum place)p->place, p->passed, p->missed);
+    place_tap_put(&text, p->at);
     where = buf_str(&text);
     where += *where == ' ';
     buf_json(b, where, strlen(where));

@@ -42,6 +42,8 @@ static void compare_copy(const struct explainer *x, struct incident *st, const s
     if (!comparable || st->icrc == o->icrc_first || st->icrc == o->icrc)
         return;
     st->proved = true;
+    if (st->passed)
+        return; /* said already */
     copies_between(x, st, st->flow, other);
     incident_add(st, SAY(TAP_LACKS, .lost = st->frames[0], .tap = st->missed));
 }

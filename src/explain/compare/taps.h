@@ -25,6 +25,11 @@ void explain_events(struct explainer *x);
 void incident_chains_free(struct incident_chains *c);
 /* True if the other tap of the flow lacks the first copy of request `psn`: the packet was lost between the taps. */
 bool explain_lost_between(struct explainer *x, uint32_t flow, uint32_t psn);
+/* Request `e` goes back for the packet of incident `st`, of which copies were lost before, and which passed last in
+ * frame `lost`: say so if another tap had no such copy by then (until_then.c). The same of a READ response. */
+void explain_request_until_then(struct explainer *x, const struct event *e, struct incident *st, uint32_t lost);
+void explain_response_until_then(struct explainer *x, const struct event *e, const struct flow_notes *t,
+                                 struct incident *st, uint32_t lost);
 /* True if one of two taps of the flow lacks the first copy of a request from `psn` to before `end`. */
 bool explain_lost_among(struct explainer *x, uint32_t flow, uint32_t psn, uint32_t end);
 /* Taps on one path (merge_taps.c): a packet of no connection; and requests that failed and reached only one of two
