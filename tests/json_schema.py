@@ -8,7 +8,7 @@ import sys
 SCHEMAS = {os.path.basename(path): json.load(open(path, encoding="utf-8")) for path in glob.glob("share/*.schema.json")}
 TYPES = {"object": dict, "array": list, "string": str, "integer": int, "boolean": bool, "number": (int, float), "null": type(None)}
 KNOWN = {"$schema", "$defs", "$ref", "title", "description", "type", "required", "properties", "additionalProperties", "unevaluatedProperties",
-         "propertyNames", "items", "minItems", "enum", "pattern", "minLength", "minimum", "maximum", "anyOf"}
+         "propertyNames", "items", "minItems", "enum", "pattern", "minLength", "minimum", "maximum", "anyOf", "patternProperties", "minProperties", "maxItems"}
 
 
 def is_a(value, name):
@@ -40,8 +40,10 @@ def wrong_value(v, schema):
         yield "is out of range"
     if isinstance(v, str) and (len(v) < schema.get("minLength", 0) or not re.search(schema.get("pattern", ""), v)):
         yield "is not as it should be written"
-    if isinstance(v, list) and len(v) < schema.get("minItems", 0):
-        yield "has too few items"
+    if isinstance(v, list) and not schema.get("minItems", 0) <= len(v) <= schema.get("maxItems", len(v)):
+        yield "has too few or too many items"
+    if isinstance(v, dict) and len(v) < schema.get("minProperties", 0):
+        yield "has too few members"
 
 
 def errors(v, schema, file, at="$"):
@@ -64,11 +66,14 @@ def errors(v, schema, file, at="$"):
         here = "%s.%s" % (at, name)
         if "propertyNames" in schema:
             yield from errors(name, schema["propertyNames"], file, here)
+        matching = [s for pattern, s in schema.get("patternProperties", {}).items() if re.search(pattern, name)]
+        for s in matching:
+            yield from errors(member, s, file, here)
         if name in schema.get("properties", {}):
             yield from errors(member, schema["properties"][name], file, here)
-        elif isinstance(others, dict):
+        elif isinstance(others, dict) and not matching:
             yield from errors(member, others, file, here)
-        if others is False and name not in schema["properties"] or \
+        if others is False and name not in schema["properties"] and not matching or \
                 schema.get("unevaluatedProperties") is False and name not in named(schema, file):
             yield here + ": is not in the schema"
 

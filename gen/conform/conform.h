@@ -57,7 +57,8 @@ struct conform_battery {
 /* Read a battery: "group NAME", behind which all tests are of this group, and lines are counted anew; tests of
  * "test ID LEVEL TITLE", "anchor TEXT", "rules ID ...", "peers NAME ...", "slow",
  * "long", "snaplen N", "measure KIND METRIC", "ratio METRIC OF OVER [least|most PERMILLE]" and the lines of the
- * scenario. False with the reason in *err. */
+ * scenario, in which "# cell NAME=VALUE ..." begins a part with parameters of its own (card/cells.h), and "# cell end"
+ * what belongs to none. False with the reason in *err. */
 bool conform_parse(struct conform_battery *b, const char *text, struct buf *err);
 /* Append the scenario of a test: lines between "each N-M" and "end" stand there for each number, in place of "{}";
  * "{+N}" is N more, "{x?A|B|C}" one of these, drawn by the number and the letter. */
@@ -152,12 +153,14 @@ struct conform_score {
     const struct conform_outcome *o;
     unsigned n;
     uint64_t seed;
-    const char *dut;     /* what was tested, in a few words */
-    const char *devices; /* what its agents say of it, objects of JSON with commas between them; "": there are none */
-    const char *again;   /* the command that repeats a test, with the id of the test behind it */
-    const char *backend, *clock; /* of the tester on a real network; NULL: in virtual time */
-    int64_t begun;               /* when the run began, s since 1970 */
-    bool judged;                 /* captures were judged */
+    const char *dut;               /* what was tested, in a few words */
+    const char *device[NET_HOSTS]; /* what the agent of a device as host a, and of the one as host b, which is tested,
+                                    * says of it: members of JSON; "": there is none */
+    const char *again;             /* the command that repeats a test, with the id of the test behind it */
+    const char *backend, *clock;   /* of the tester */
+    bool live;                     /* on a real network; else in virtual time */
+    int64_t begun;                 /* when the run began, s since 1970 */
+    bool judged;                   /* captures were judged */
     const struct conform_battery *battery;
     const struct metrics *metrics;
     const struct identities *identities;

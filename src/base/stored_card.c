@@ -6,9 +6,11 @@
 #include <jansson.h>
 #include <string.h>
 
-#define SCHEMA "rdmagen-conformance/1"
+#define SCHEMA "rdmagen-conformance/2"
+#define SCHEMA_BEFORE                                                                                                  \
+    "rdmagen-conformance/1" /* its dut is a text, with devices beside it; tester has less, and link the rest */
 
-enum kind { TEXT, NAME, RESULT, FLAG, NUMBER, COUNT, NO_COUNT, SETTINGS, OBJECT, ROWS, TEXTS, NUMBERS };
+enum kind { TEXT, DUT, NAME, RESULT, CELL, FLAG, NUMBER, COUNT, NO_COUNT, SETTINGS, OBJECT, ROWS, TEXTS, NUMBERS };
 
 /* A member of an object. */
 struct member {
@@ -18,6 +20,7 @@ struct member {
     const struct member *of; /* of OBJECT, and of each of the ROWS; it ends with a row without a name */
 };
 
+static const struct member no_members[] = {{0}};
 static const struct member sum[] = {
     {"tests", COUNT, true, NULL},
     {"applicable", COUNT, false, NULL},
@@ -62,26 +65,18 @@ static const struct member group[] = {
 static const struct member compared[] = {{"host", TEXT, true, NULL},     {"counters", TEXT, true, NULL},
                                          {"counted", COUNT, true, NULL}, {"traced", NO_COUNT, true, NULL},
                                          {"verdict", TEXT, true, NULL},  {0}};
+static const struct member cell[] = {{"params", OBJECT, true, no_members}, {"result", CELL, true, NULL}, {0}};
 static const struct member test[] = {
-    {"id", NAME, true, NULL},
-    {"level", TEXT, true, NULL},
-    {"result", RESULT, true, NULL},
-    {"title", TEXT, true, NULL},
-    {"anchor", TEXT, true, NULL},
-    {"rules", TEXTS, true, NULL},
-    {"needs", TEXTS, false, NULL},
-    {"ms", COUNT, false, NULL},
-    {"reason", TEXT, true, NULL},
-    {"judge", TEXT, true, NULL},
-    {"expected", TEXT, false, NULL},
-    {"actual", TEXT, false, NULL},
-    {"counters", ROWS, false, compared},
-    {"known", TEXT, false, NULL},
-    {"runs", COUNT, false, NULL},
-    {"passed", COUNT, false, NULL},
-    {"again", TEXT, false, NULL},
-    {"capture", TEXT, false, NULL},
-    {0},
+    {"id", NAME, true, NULL},        {"level", TEXT, true, NULL},
+    {"result", RESULT, true, NULL},  {"title", TEXT, true, NULL},
+    {"anchor", TEXT, true, NULL},    {"rules", TEXTS, true, NULL},
+    {"needs", TEXTS, false, NULL},   {"ms", COUNT, false, NULL},
+    {"reason", TEXT, true, NULL},    {"judge", TEXT, true, NULL},
+    {"expected", TEXT, false, NULL}, {"actual", TEXT, false, NULL},
+    {"cells", ROWS, false, cell},    {"counters", ROWS, false, compared},
+    {"known", TEXT, false, NULL},    {"runs", COUNT, false, NULL},
+    {"passed", COUNT, false, NULL},  {"again", TEXT, false, NULL},
+    {"capture", TEXT, false, NULL},  {0},
 };
 static const struct member published[] = {
     {"device", TEXT, true, NULL}, {"value", TEXT, true, NULL}, {"source", TEXT, true, NULL}, {0}};
@@ -120,12 +115,17 @@ static const struct member timeouts[] = {{"class", TEXT, true, NULL},           
                                          {"least_permille", COUNT, true, NULL}, {"most_permille", COUNT, true, NULL},
                                          {"floor_code", COUNT, false, NULL},    {0}};
 static const struct member device[] = {{"device", TEXT, false, NULL}, {"settings", SETTINGS, false, NULL}, {0}};
-static const struct member tester[] = {{"backend", TEXT, true, NULL}, {"clock", TEXT, true, NULL}, {0}};
+static const struct member tester[] = {{"backend", TEXT, true, NULL},
+                                       {"clock", TEXT, true, NULL},
+                                       {"u_ns", COUNT, false, NULL},
+                                       {"L0_ns", COUNT, false, NULL},
+                                       {0}};
 static const struct member card[] = {
     {"tool", TEXT, false, NULL},
     {"time", TEXT, false, NULL},
     {"seed", COUNT, true, NULL},
-    {"dut", TEXT, true, NULL},
+    {"dut", DUT, true, device},
+    {"against", OBJECT, false, device},
     {"devices", ROWS, false, device},
     {"tester", OBJECT, false, tester},
     {"judged", FLAG, true, NULL},
@@ -148,8 +148,10 @@ static const struct {
     const char *is; /* behind the name of a member that is something else */
 } kinds[] = {
     [TEXT] = {"is no text"},
+    [DUT] = {"is neither a text nor an object with a name"},
     [NAME] = {"is no text of 1 to 80 printable characters"},
     [RESULT] = {"is no result of a test"},
+    [CELL] = {"is no result of a cell"},
     [FLAG] = {"is neither true nor false"},
     [NUMBER] = {"is no number from 0 on"},
     [COUNT] = {"is no whole number from 0 on"},
@@ -221,10 +223,14 @@ static bool is_kind(json_t *v, enum kind k)
     switch (k) {
     case TEXT:
         return json_is_string(v);
+    case DUT:
+        return json_is_string(v) || json_is_string(json_object_get(v, "name"));
     case NAME:
         return is_name(v);
     case RESULT:
         return is_result(v);
+    case CELL:
+        return is_result(v) || (json_is_string(v) && strcmp(json_string_value(v), "not run") == 0);
     case FLAG:
         return json_is_boolean(v);
     case NUMBER:
@@ -331,7 +337,8 @@ static bool check(json_t *object, const struct member *m, const struct place *at
             continue;
         if (!v || !is_kind(v, m->kind))
             return wrong(err, at, m->name, v ? kinds[m->kind].is : "is missing");
-        if (m->kind == ROWS ? !check_rows(v, m, at, err) : m->kind == OBJECT && !check(v, m->of, &p, err))
+        if (m->kind == ROWS ? !check_rows(v, m, at, err)
+                            : (m->kind == OBJECT || m->kind == DUT) && !check(v, m->of, &p, err))
             return false;
     }
     return true;
@@ -348,8 +355,8 @@ struct json_t *stored_card_read(const char *text, size_t n, struct buf *err)
         buf_printable(err, e.text, strlen(e.text));
         return NULL;
     }
-    if (!schema || strcmp(schema, SCHEMA) != 0)
-        buf_puts(err, "no score card: its schema is not " SCHEMA);
+    if (!schema || (strcmp(schema, SCHEMA) != 0 && strcmp(schema, SCHEMA_BEFORE) != 0))
+        buf_puts(err, "no score card: its schema is not " SCHEMA ", nor " SCHEMA_BEFORE);
     else if (check(root, card, NULL, err))
         return root;
     json_decref(root);

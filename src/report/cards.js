@@ -1,9 +1,10 @@
 /* Score cards of rdmagen conformance: one, or several beside each other. */
 
 const cards = data.cards;
-const name = (card, k) => (cards.length > 1 ? k + 1 + ". " : "") + card.dut;
+const dut = (card) => card.dut.name || card.dut; // cards of schema 1 have a text
+const name = (card, k) => (cards.length > 1 ? k + 1 + ". " : "") + dut(card);
 
-document.title = "rdmagen conformance: " + cards.map((c) => c.dut).join(", ");
+document.title = "rdmagen conformance: " + cards.map(dut).join(", ");
 document.getElementById("about").textContent = cards.map((c, k) => name(c, k) + ", seed " + c.seed + (c.judged ? "" : ", captures not judged")).join("; ") + ".";
 
 /* How a result is shown: a sign beside the word, for those who see no colours, and a colour of the style. */
@@ -55,8 +56,17 @@ section("tests", "Tests", tableBox("Results of all tests", [
 
 /* The command that repeats a test alone, for cards that do not say it. */
 function again(card, test) {
-    const host = /^twin/.test(card.dut) ? "--twin" : card.dut.split(":")[0] + " --token-file FILE";
+    const host = /^twin/.test(dut(card)) ? "--twin" : dut(card).split(":")[0] + " --token-file FILE";
     return "rdmagen conformance " + host + " --seed " + card.seed + " --keep DIR " + test.id;
+}
+
+/* Parameters of a cell: "mtu=256 op=write". */
+const params = (cell) => Object.entries(cell.params).map(([k, v]) => k + "=" + v).join(" ");
+
+/* What the parts of a test came to that have parameters of their own, by result. */
+function cells(test) {
+    const results = [...new Set(test.cells.map((c) => c.result))];
+    return make("p", {class: "facts"}, results.map((r) => r + ": " + test.cells.filter((c) => c.result === r).map(params).join(", ")).join("; "));
 }
 
 function missed(card, test) {
@@ -64,6 +74,7 @@ function missed(card, test) {
         make("h3", {}, test.id + ": ", result(test)),
         make("p", {}, test.title + " [" + test.anchor + "]" + (test.rules.length ? ", rules " + test.rules.join(", ") : "") + "."),
         test.reason ? make("p", {}, test.reason) : null,
+        test.cells ? cells(test) : null,
         test.judge ? make("p", {}, "The judge: " + test.judge + ".") : null,
         test.known ? make("p", {}, "Known: " + test.known + ".") : null,
         test.runs ? make("p", {class: "facts"}, "Passed in " + test.passed + " of " + test.runs + " runs.") : null,
@@ -88,9 +99,12 @@ const interval = (m) => (m.n > 1 && of(m, "ci") ? measured(m, of(m, "ci")[0]) + 
 const spread = (m) => (m ? measured(m, of(m, "median")) + " (" + interval(m) + ")" + (m.below_resolution ? ", below resolution" : "") : "-");
 const published = metrics.flatMap((m) => m.first.published.map((p) => ({id: m.id, ...p})));
 
+/* What the tester's times are worth: the time of the way, and the error of two stamps; cards of schema 1 have a link. */
+const calibrated = (c) => (c.link ? [c.link.least_ns, c.link.error_ns] : c.tester ? [c.tester.L0_ns, c.tester.u_ns] : []);
+
 if (metrics.length)
     section("metrics", "What was measured", make("p", {}, "Medians, with the interval in which they lie with a probability of 95 %. Times include the way there and back; link: " +
-        cards.map((c) => (c.link ? duration(c.link.least_ns, 3) + ", error of the time stamps " + duration(c.link.error_ns, 3) : "not measured")).join("; ") + "." +
+        cards.map((c) => calibrated(c)).map(([least, error]) => (least === undefined ? "not measured" : duration(least, 3) + ", error of the time stamps " + duration(error, 3))).join("; ") + "." +
         (cards.some((c) => c.cnp_scope) ? " What the interval between CNPs holds for: " + cards.map((c) => (c.cnp_scope || "not measured").replace("_", " ")).join("; ") + "." : "")),
         tableBox("Metrics", [text("metric", (m) => m.id),
             ...cards.map((card, k) => ({title: cards.length > 1 ? "device " + (k + 1) : "median", value: (m) => (m.of[k] ? of(m.of[k], "median") : null), show: (v, m) => spread(m.of[k])})),

@@ -36,7 +36,7 @@ def conformance(lab, guest, port, index, name):
     guest.run("killall -9 ib_write_bw ibv_rc_pingpong rping")
     wrong = ["%s %s: %s; %s" % (t["result"], t["id"], t["reason"], t["judge"]) for t in card["tests"] if t["result"] not in ("pass", "known") and t["id"] not in late]
     assert not wrong, "\n".join(wrong)
-    assert card["dut"] == "%s: %s, without an agent" % (guest.ip, name), card["dut"]
+    assert card["dut"]["name"] == "%s: %s, without an agent" % (guest.ip, name), card["dut"]
     return {t["id"]: t for t in card["tests"] if t["id"] not in late}, late
 
 

@@ -41,7 +41,8 @@ def case_pair_of_devices(lab, both, ports, sockets):
     assert not odd and r.returncode == 0, "\n".join([r.stderr, *odd])
     assert told["psn/gap"] == "unsupported" and sum(x == "pass" for x in told.values()) == len(chosen) - 1, told
     assert {i for i, x in told.items() if x == "known"} <= set(listed()), told
-    assert " against " in card["dut"] and all(g.ip + ": rxe0" in card["dut"] for g in both), card["dut"]
+    assert " against " in card["dut"]["name"] and all(g.ip + ": rxe0" in card["dut"]["name"] for g in both), card["dut"]
+    assert card["dut"]["device"] == card["against"]["device"] == "rxe0", card["against"]
     lost = next(t for t in card["tests"] if t["id"] == "nak/resume")
     seen = subprocess.run([RDMATRACE, "explain", "-T", "ndjson", lost["capture"]], capture_output=True, text=True).stdout
     assert '"packet-loss"' in seen, "the loss on the way is in the capture: %s" % seen

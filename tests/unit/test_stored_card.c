@@ -7,10 +7,12 @@
 #define SUM "{\"tests\":1,\"pass\":1,\"fail\":0,\"weak\":0,\"unsupported\":0}"
 
 static const char card[] =
-    "{\"schema\":\"rdmagen-conformance/1\",\"seed\":1,\"dut\":\"rxe\",\"judged\":true,"
-    "\"devices\":[{\"device\":\"rxe0\",\"settings\":{\"eth0.mtu\":1500}}],"
+    "{\"schema\":\"rdmagen-conformance/"
+    "2\",\"seed\":1,\"dut\":{\"name\":\"rxe\",\"settings\":{\"eth0.mtu\":1500}},\"judged\":true,"
+    "\"devices\":[{\"device\":\"rxe0\"}],\"tester\":{\"backend\":\"b\",\"clock\":\"c\",\"u_ns\":1,\"L0_ns\":2},"
     "\"tests\":[{\"id\":\"psn/gap\",\"level\":\"M\",\"result\":\"pass\",\"title\":\"t\",\"anchor\":\"a\","
-    "\"rules\":[\"NAK-01\"],\"reason\":\"\",\"judge\":\"\",\"counters\":[{\"host\":\"h\",\"counters\":\"c\","
+    "\"rules\":[\"NAK-01\"],\"reason\":\"\",\"judge\":\"\",\"cells\":[{\"params\":{\"mtu\":256},\"result\":\"not "
+    "run\"}],\"counters\":[{\"host\":\"h\",\"counters\":\"c\","
     "\"counted\":1,\"traced\":null,\"verdict\":\"v\"}]}],"
     "\"score\":{\"M\":" SUM ",\"S\":" SUM ",\"I\":" SUM ",\"rules\":{\"all\":9,\"touched\":1,\"kept\":1}},"
     "\"link\":{\"least_ns\":1,\"error_ns\":1},"
@@ -36,6 +38,19 @@ Test(stored_card, it_is_one_only_if_it_is_whole)
     for (size_t n = 0; n < sizeof card - 1; n++)
         cr_assert_not(is_card(card, n), "cut off at %zu", n);
     cr_assert_not(is_card(card, sizeof card), "a NUL behind it");
+}
+
+Test(stored_card, one_of_an_older_schema_is_one)
+{
+    const char *at = strstr(card, "{\"name\""), *behind = strstr(card, "}},") + 2;
+    struct buf text = {0};
+
+    buf_mem(&text, card, (size_t)(at - card));
+    buf_puts(&text, "\"rxe\"");
+    buf_puts(&text, behind);
+    *strchr(text.p, '2') = '1';
+    cr_assert(is_card(text.p, text.len));
+    buf_free(&text);
 }
 
 Test(stored_card, each_byte_may_be_another_one)
@@ -71,7 +86,8 @@ static void refused(const char *was, const char *is, const char *why)
 
 Test(stored_card, the_reason_names_the_member)
 {
-    refused("conformance/1", "conformance/9", "no score card: its schema is not rdmagen-conformance/1");
+    refused("conformance/2", "conformance/9",
+            "no score card: its schema is not rdmagen-conformance/2, nor rdmagen-conformance/1");
     refused("\"seed\":1", "\"seed\":-1", "no score card: seed is no whole number from 0 on");
     refused("\"seed\":1,", "", "no score card: seed is missing");
     refused("\"pass\",", "\"__proto__\",", "no score card: tests[0].result is no result of a test");
@@ -79,7 +95,11 @@ Test(stored_card, the_reason_names_the_member)
     refused("[\"NAK-01\"]", "[0]", "no score card: tests[0].rules is no list of texts");
     refused("\"traced\":null", "\"traced\":[]",
             "no score card: tests[0].counters[0].traced is neither null nor a whole number from 0 on");
-    refused("1500", "\"x\"", "no score card: devices[0].settings is no object of whole numbers");
+    refused("1500", "\"x\"", "no score card: dut.settings is no object of whole numbers");
+    refused("{\"name\":\"rxe\",", "{", "no score card: dut is neither a text nor an object with a name");
+    refused("\"u_ns\":1", "\"u_ns\":null", "no score card: tester.u_ns is no whole number from 0 on");
+    refused("{\"mtu\":256}", "[]", "no score card: tests[0].cells[0].params is no object");
+    refused("not run", "not", "no score card: tests[0].cells[0].result is no result of a cell");
     refused("\"touched\":1", "\"touched\":1.5", "no score card: score.rules.touched is no whole number from 0 on");
     refused("\"unit\":\"ns\"", "\"unit\":\"s\"", "no score card: metrics[0].unit is no unit of a metric");
     refused("\"median_ns\":4,", "", "no score card: metrics[0].median_ns is missing");

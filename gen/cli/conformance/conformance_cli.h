@@ -43,12 +43,12 @@ struct conformance_job {
         uint16_t port;
         uint8_t gid[16];
         struct script_dut dut;
-    } end[NET_HOSTS]; /* the device is the second one, host b of the tests; the first one only if there are two */
+        struct buf told; /* what its agent says of it: members of JSON */
+    } end[NET_HOSTS];    /* the device is the second one, host b of the tests; the first one only if there are two */
     struct between middle;
     const char *exchange; /* name of the program without an agent; NULL: there is an agent */
     int with;             /* enum conform_peer */
     struct buf who;       /* what is tested */
-    struct buf devices;   /* the same, of those with an agent: objects of JSON */
     int64_t begun;        /* s since 1970 */
     struct buf again;     /* the command without tests: what repeats one, with its id behind */
     char judge[4096], temporary[300];

@@ -51,10 +51,18 @@ static int make_directory(struct conformance_job *j)
     return 0;
 }
 
-/* How the tester is on the network; NULL: in virtual time. */
+/* How the tester is on the network. */
 static const char *tester(const struct conformance_job *j)
 {
-    return j->twin ? NULL : j->peer.live ? j->live.backend->ops->name : "forwarded";
+    return j->twin ? "virtual time" : j->peer.live ? j->live.backend->ops->name : "forwarded";
+}
+
+/* Who stamps the frames. */
+static const char *clock_of(const struct conformance_job *j)
+{
+    if (j->twin)
+        return "virtual time";
+    return j->peer.live ? script_live_times(&j->peer) : "this host, when it forwards a frame";
 }
 
 static int show(struct conformance_job *j)
@@ -63,11 +71,11 @@ static int show(struct conformance_job *j)
                               .n = j->n,
                               .seed = j->run.seed,
                               .dut = buf_str(&j->who),
-                              .devices = buf_str(&j->devices),
+                              .device = {buf_str(&j->end[0].told), buf_str(&j->end[1].told)},
                               .again = buf_str(&j->again),
                               .backend = tester(j),
-                              .clock =
-                                  j->peer.live ? script_live_times(&j->peer) : "this host, when it forwards a frame",
+                              .clock = clock_of(j),
+                              .live = !j->twin,
                               .begun = j->begun,
                               .judged = j->run.judge != NULL,
                               .battery = &j->battery,
@@ -208,7 +216,7 @@ static int run_remote(struct conformance_job *j, unsigned from)
         buf_printf(&j->who, "%s%s: ", h > from ? " against " : "", live_addr_str(e->gid));
         if (!device[h])
             status = cli_error("out of memory");
-        else if (remote_dut_tell(device[h], &j->who, &j->devices) < 0)
+        else if (remote_dut_tell(device[h], &j->who, &e->told) < 0)
             status = (cli_error("%s, TCP port %u: %s", c[h].host, e->port, e->dut.why(device[h])), EXIT_SETUP);
     }
     if (status == 0)
@@ -303,7 +311,8 @@ int conformance_run(struct conformance_job *j)
     metrics_free(&j->metrics);
     identities_free(&j->identities);
     buf_free(&j->who);
-    buf_free(&j->devices);
+    for (unsigned h = 0; h < NET_HOSTS; h++)
+        buf_free(&j->end[h].told);
     card_free(j->before);
     return status;
 }

@@ -80,25 +80,83 @@ static void put_test(struct buf *b, const char *what, const json_t *row)
     buf_puts(b, "  ");
 }
 
+/* The cell of these parameters; NULL: there is none. */
+static const json_t *find_cell(const json_t *test, const json_t *params)
+{
+    json_t *cells = json_object_get(test, "cells"), *cell;
+    size_t i;
+
+    json_array_foreach(cells, i, cell) if (json_equal(json_object_get(cell, "params"), params)) return cell;
+    return NULL;
+}
+
+static void put_params(struct buf *b, json_t *params)
+{
+    const char *name, *before = "";
+    json_t *v;
+
+    json_object_foreach(params, name, v)
+    {
+        buf_puts(b, before);
+        buf_printable(b, name, strlen(name));
+        buf_char(b, '=');
+        if (json_is_integer(v))
+            buf_printf(b, "%lld", (long long)json_integer_value(v));
+        else if (json_is_string(v))
+            buf_printable(b, json_string_value(v), json_string_length(v));
+        before = " ";
+    }
+}
+
+/* Append a line for each cell that came out worse or better. How many came out worse; *better: the others. */
+static unsigned compare_cells(const json_t *before, const json_t *now, struct buf *b, unsigned *better)
+{
+    json_t *cells = json_object_get(now, "cells"), *cell;
+    unsigned worse = 0;
+    size_t i;
+
+    *better = 0;
+    json_array_foreach(cells, i, cell)
+    {
+        json_t *params = json_object_get(cell, "params");
+        const json_t *other = find_cell(before, params);
+        int from = other ? badness(text_of(other, "result")) : -1, to = badness(text_of(cell, "result"));
+        if (from < 0 || to < 0 || from == to)
+            continue;
+        buf_puts(b, "              ");
+        put_params(b, params);
+        buf_printf(b, ": %s -> %s\n", text_of(other, "result"), text_of(cell, "result"));
+        *(to > from ? &worse : better) += 1;
+    }
+    return worse;
+}
+
 /* A test of both cards. */
 static void compare_test(const json_t *before, const json_t *now, struct buf *b, struct sums *s)
 {
     const char *was = text_of(before, "result"), *is = text_of(now, "result"), *reason = text_of(now, "reason");
     int from = badness(was), to = badness(is);
     bool known = from >= 0 && to >= 0;
+    unsigned better, worse;
+    struct buf cells = {0};
 
-    if (strcmp(was, is) == 0)
-        return;
-    put_test(b, !known ? "changed" : to > from ? "regressed" : "fixed", now);
-    buf_printable(b, was, strlen(was));
-    buf_puts(b, " -> ");
-    buf_printable(b, is, strlen(is));
-    if (*reason) {
-        buf_puts(b, ": ");
-        buf_printable(b, reason, strlen(reason));
+    worse = compare_cells(before, now, &cells, &better);
+    if (from == to && known) { /* it ended in another cell */
+        from = worse ? -1 : better ? 1 : 0;
+        to = 0;
     }
-    buf_char(b, '\n');
-    *(!known ? &s->changed : to > from ? &s->regressed : &s->fixed) += 1;
+    if (strcmp(was, is) != 0 || worse || better) {
+        put_test(b, !known ? "changed" : to > from ? "regressed" : "fixed", now);
+        buf_printf(b, "%s -> %s", was, is);
+        if (*reason) {
+            buf_puts(b, ": ");
+            buf_printable(b, reason, strlen(reason));
+        }
+        buf_char(b, '\n');
+        buf_mem(b, cells.p, cells.len);
+        *(!known ? &s->changed : to > from ? &s->regressed : &s->fixed) += 1;
+    }
+    buf_free(&cells);
 }
 
 static void compare_tests(const struct card *before, const struct card *now, struct buf *b, struct sums *s)
@@ -153,7 +211,9 @@ static int64_t median_of(const json_t *metric)
 
 static ns_t error_of(const struct card *c)
 {
-    return json_integer_value(json_object_get(json_object_get(c->root, "link"), "error_ns"));
+    json_t *u = json_object_get(json_object_get(c->root, "tester"), "u_ns");
+
+    return json_integer_value(u ? u : json_object_get(json_object_get(c->root, "link"), "error_ns")); /* older ones */
 }
 
 /* Whether the card says how certain a median is: older ones have an interval of a single sample, too. */

@@ -1,4 +1,5 @@
 /* layer 3 (conform): the score card: text, JSON, JUnit. */
+#include "gen/conform/card/cells.h"
 #include "gen/conform/conform.h"
 #include "program.h"
 
@@ -87,6 +88,8 @@ static void put_below(struct buf *b, const char *what, const struct buf *text)
 
 void conform_print_outcome(const struct conform_outcome *o, struct buf *b)
 {
+    struct buf cell = {0};
+
     buf_printf(b, "%-12s  %s  %-24s  %.*s\n", conform_result_str(o->result), conform_level_str(o->test->level),
                o->test->id, (int)o->test->title.len, o->test->title.p);
     if (o->result == CONFORM_PASS)
@@ -94,6 +97,9 @@ void conform_print_outcome(const struct conform_outcome *o, struct buf *b)
     if (o->runs > 1)
         buf_printf(b, "              passed in %u of %u runs; the worst of the others:\n", o->good, o->runs);
     put_below(b, "", &o->reason);
+    cells_failed(o, &cell);
+    put_below(b, "cell: ", &cell);
+    buf_free(&cell);
     put_below(b, "the judge: ", &o->judge);
     put_below(b, "known: ", &o->known);
 }
@@ -155,7 +161,7 @@ void conform_print_sums(const struct conform_score *s, struct buf *b)
     struct conform_coverage c = conform_coverage(s);
 
     buf_printf(b, "\n%s, seed %llu\n", s->dut, (unsigned long long)s->seed);
-    if (s->backend)
+    if (s->live)
         buf_printf(b, "tester: rdmagen " RDMATRACE_VERSION ", backend %s, stamps of frames: %s\n", s->backend,
                    s->clock);
     for (unsigned l = 0; l < CONFORM_LEVELS; l++)
@@ -220,6 +226,30 @@ static void put_again(struct buf *b, const struct conform_score *s, const struct
     buf_free(&line);
 }
 
+/* A device: what is said of it in a few words, and what its agent says. */
+static void put_device(struct buf *b, const char *member, const char *name, const char *agent)
+{
+    buf_printf(b, ",\"%s\":{", member);
+    if (name) {
+        buf_puts(b, "\"name\":");
+        buf_json(b, name, strlen(name));
+    }
+    buf_printf(b, "%s%s}", name && *agent ? "," : "", agent);
+}
+
+/* How the tester took part; with the metric link also what its times are worth. */
+static void put_tester(const struct conform_score *s, struct buf *b)
+{
+    struct metric_link link = metrics_link(s->metrics, s->seed);
+
+    buf_puts(b, ",\"tester\":{\"backend\":");
+    buf_json(b, s->backend, strlen(s->backend));
+    put_text(b, "clock", s->clock, strlen(s->clock));
+    if (link.known)
+        buf_printf(b, ",\"u_ns\":%lld,\"L0_ns\":%lld", (long long)link.error, (long long)link.least);
+    buf_char(b, '}');
+}
+
 /* What was tested, by what, and when. */
 static void put_origin(const struct conform_score *s, struct buf *b)
 {
@@ -231,15 +261,10 @@ static void put_origin(const struct conform_score *s, struct buf *b)
     put_text(b, "tool", "rdmagen " RDMATRACE_VERSION, strlen("rdmagen " RDMATRACE_VERSION));
     put_text(b, "time", text, strlen(text));
     buf_printf(b, ",\"seed\":%llu", (unsigned long long)s->seed);
-    put_text(b, "dut", s->dut, strlen(s->dut));
-    if (*s->devices)
-        buf_printf(b, ",\"devices\":[%s]", s->devices);
-    if (!s->backend)
-        return;
-    buf_puts(b, ",\"tester\":{\"backend\":");
-    buf_json(b, s->backend, strlen(s->backend));
-    put_text(b, "clock", s->clock, strlen(s->clock));
-    buf_char(b, '}');
+    put_device(b, "dut", s->dut, s->device[1]);
+    if (*s->device[0])
+        put_device(b, "against", NULL, s->device[0]);
+    put_tester(s, b);
 }
 
 /* Of each rule that tests were about: how many show what the device does, and of these passed. */
@@ -257,38 +282,45 @@ static void put_each_rule(const struct conform_score *s, struct buf *b)
         }
 }
 
+static void put_test(const struct conform_score *s, const struct conform_outcome *o, struct buf *b)
+{
+    const struct conform_test *t = o->test;
+
+    buf_printf(b, "{\"id\":\"%s\",\"level\":\"%s\",\"result\":\"%s\"", t->id, conform_level_str(t->level),
+               conform_result_str(o->result));
+    put_text(b, "title", t->title.p, t->title.len);
+    put_text(b, "anchor", t->anchor.p, t->anchor.len);
+    buf_puts(b, ",\"rules\":[");
+    put_rules(t, b, "\"", ",");
+    buf_puts(b, "],\"needs\":[");
+    conform_needs(t, b, "", "\"", ",");
+    buf_printf(b, "],\"ms\":%lld", (long long)(o->took / NS_PER_MS));
+    put_text(b, "reason", o->reason.p, o->reason.len);
+    put_packets(b, &o->reason);
+    cells_json(o, b);
+    put_text(b, "judge", o->judge.p, o->judge.len);
+    if (o->counters.len)
+        buf_printf(b, ",\"counters\":[%.*s]", (int)o->counters.len, o->counters.p);
+    if (o->known.len)
+        put_text(b, "known", o->known.p, o->known.len);
+    if (o->runs > 1)
+        buf_printf(b, ",\"runs\":%u,\"passed\":%u", o->runs, o->good);
+    put_again(b, s, o);
+    if (*o->capture)
+        put_text(b, "capture", o->capture, strlen(o->capture));
+    buf_char(b, '}');
+}
+
 void conform_print_json(const struct conform_score *s, struct buf *b)
 {
     struct conform_coverage c = conform_coverage(s);
 
-    buf_puts(b, "{\"schema\":\"rdmagen-conformance/1\"");
+    buf_puts(b, "{\"schema\":\"rdmagen-conformance/2\"");
     put_origin(s, b);
     buf_printf(b, ",\"judged\":%s,\"tests\":[", s->judged ? "true" : "false");
     for (unsigned i = 0; i < s->n; i++) {
-        const struct conform_outcome *o = &s->o[i];
-        const struct conform_test *t = o->test;
-        buf_printf(b, "%s\n{\"id\":\"%s\",\"level\":\"%s\",\"result\":\"%s\"", i ? "," : "", t->id,
-                   conform_level_str(t->level), conform_result_str(o->result));
-        put_text(b, "title", t->title.p, t->title.len);
-        put_text(b, "anchor", t->anchor.p, t->anchor.len);
-        buf_puts(b, ",\"rules\":[");
-        put_rules(t, b, "\"", ",");
-        buf_puts(b, "],\"needs\":[");
-        conform_needs(t, b, "", "\"", ",");
-        buf_printf(b, "],\"ms\":%lld", (long long)(o->took / NS_PER_MS));
-        put_text(b, "reason", o->reason.p, o->reason.len);
-        put_packets(b, &o->reason);
-        put_text(b, "judge", o->judge.p, o->judge.len);
-        if (o->counters.len)
-            buf_printf(b, ",\"counters\":[%.*s]", (int)o->counters.len, o->counters.p);
-        if (o->known.len)
-            put_text(b, "known", o->known.p, o->known.len);
-        if (o->runs > 1)
-            buf_printf(b, ",\"runs\":%u,\"passed\":%u", o->runs, o->good);
-        put_again(b, s, o);
-        if (*o->capture)
-            put_text(b, "capture", o->capture, strlen(o->capture));
-        buf_char(b, '}');
+        buf_puts(b, i ? ",\n" : "\n");
+        put_test(s, &s->o[i], b);
     }
     buf_puts(b, "],\n\"score\":{");
     for (unsigned l = 0; l < CONFORM_LEVELS; l++) {
@@ -365,10 +397,18 @@ static unsigned count_tag(const struct conform_score *s, unsigned i, const char 
 
 static void put_case(struct buf *b, const struct conform_score *s, const struct conform_outcome *o)
 {
+    struct buf cell = {0};
+
     buf_printf(b, "  <testcase name=\"%s\" classname=\"rdma.%.*s\"", o->test->id, (int)group_len(o), o->test->id);
     if (o->result != CONFORM_PASS) {
         buf_printf(b, "><%s message=\"", tags[o->result]);
         put_xml(b, o->reason.p, o->reason.len);
+        cells_failed(o, &cell);
+        if (cell.len) {
+            buf_puts(b, "; cell: ");
+            put_xml(b, cell.p, cell.len);
+        }
+        buf_free(&cell);
         if (o->judge.len) {
             buf_puts(b, "; the judge: ");
             put_xml(b, o->judge.p, o->judge.len);

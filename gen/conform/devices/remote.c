@@ -345,8 +345,9 @@ static void put_settings(struct buf *b, const char *line)
     buf_puts(b, *before == ',' && before[1] ? "" : "}");
 }
 
-/* What the agent has said of its device, as an object of JSON: members by the keys of the lines that have them. */
-static void put_device(struct buf *b, struct buf *open, struct buf *query, struct buf *info, struct buf *settings)
+/* What the agent has said of its device, as members of JSON, by the keys of the lines that have them. */
+static void put_device(struct buf *b, struct buf *open, struct buf *query, struct buf *info, struct buf *port,
+                       struct buf *settings)
 {
     const struct {
         struct buf *line;
@@ -364,11 +365,11 @@ static void put_device(struct buf *b, struct buf *open, struct buf *query, struc
         {query, "vendor_part_id", "vendor_part_id", true},
         {query, "hw_ver", "hw_ver", true},
         {query, "phys_port_cnt", "phys_port_cnt", true},
+        {port, "active_mtu", "mtu", true},
     };
     const char *before = "";
     char text[80];
 
-    buf_puts(b, b->len ? ",{" : "{");
     for (unsigned i = 0; i < ARRAY_LEN(members); i++) {
         uint64_t n = 0;
         word(buf_str(members[i].line), members[i].key, text, sizeof text);
@@ -383,18 +384,18 @@ static void put_device(struct buf *b, struct buf *open, struct buf *query, struc
         before = ",";
     }
     put_settings(b, buf_str(settings));
-    buf_char(b, '}');
 }
 
-int remote_dut_tell(struct remote_dut *r, struct buf *b, struct buf *devices)
+int remote_dut_tell(struct remote_dut *r, struct buf *b, struct buf *device)
 {
-    struct buf open = {0}, query = {0}, info = {0}, settings = {0}, bulk = {0};
+    struct buf open = {0}, query = {0}, info = {0}, port = {0}, settings = {0}, bulk = {0};
     int e = dial(r);
 
     if (e < 0)
         return e;
     if (!ask(r, "1 dev open", NULL, 0, &open, &bulk) || !ask(r, "2 dev query", NULL, 0, &query, &bulk) ||
-        !ask(r, "3 info", NULL, 0, &info, &bulk) || !ask(r, "4 settings", NULL, 0, &settings, &bulk))
+        !ask(r, "3 info", NULL, 0, &info, &bulk) || !ask(r, "4 settings", NULL, 0, &settings, &bulk) ||
+        !ask(r, "5 port", NULL, 0, &port, &bulk))
         e = -EPROTO;
     else if (strncmp(buf_str(&open), "1 ok", 4) != 0)
         e = fails(r, "the agent has no RDMA device that it opens", 0) - ENODEV;
@@ -402,11 +403,12 @@ int remote_dut_tell(struct remote_dut *r, struct buf *b, struct buf *devices)
     tell(b, &info, "driver", ", driver ");
     tell(b, &query, "fw_ver", ", firmware ");
     tell(b, &info, "kernel", ", Linux ");
-    put_device(devices, &open, &query, &info, &settings);
+    put_device(device, &open, &query, &info, &port, &settings);
     stop(r);
     buf_free(&open);
     buf_free(&query);
     buf_free(&info);
+    buf_free(&port);
     buf_free(&settings);
     buf_free(&bulk);
     return e;

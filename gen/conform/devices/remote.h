@@ -21,9 +21,9 @@ struct remote_dut;
 struct remote_dut *remote_dut_new(struct script_dut *dut, const struct remote_config *c);
 void remote_dut_free(struct remote_dut *r);
 /* Identify the device, in a session without a scenario: append its name, firmware, driver and kernel, as far as the
- * agent knows them, to *b as text, and to *devices as an object of JSON, with a comma before it if one is there. 0;
+ * agent knows them, to *b as text, and to *device as members of JSON. 0;
  * -EACCES: the agent does not take the token, or does not know it; another negative errno. On
  * failure script_dut.why() has the reason in words. */
-int remote_dut_tell(struct remote_dut *r, struct buf *b, struct buf *devices);
+int remote_dut_tell(struct remote_dut *r, struct buf *b, struct buf *device);
 
 #endif

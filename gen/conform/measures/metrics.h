@@ -135,7 +135,8 @@ void metric_published_json(const char *name, struct buf *b);
 
 /* Append the metrics as a table with the published values below; nothing without samples. */
 void metrics_print_text(const struct metrics *m, uint64_t seed, struct buf *b);
-/* Append the members `"link":..., "metrics":[...]` of a JSON object, with a comma before them. */
+/* Append the members `"ack_timeouts":..., "cnp_scope":..., "metrics":[...]` of a JSON object, with a comma before
+ * them. */
 void metrics_print_json(const struct metrics *m, uint64_t seed, struct buf *b);
 
 #endif

@@ -132,6 +132,34 @@ void metric_published_json(const char *name, struct buf *b)
     buf_char(b, ']');
 }
 
+/* What the number at the end of a metric's name is: the member `"params":{...}`; nothing of a name without one. */
+static void put_params(struct buf *b, const char *name)
+{
+    static const struct {
+        const char *begin, *param;
+    } params[] = {{"rto_", "timeout"},
+                  {"rnr_", "timer"},
+                  {"latency_", "bytes"},
+                  {"isolation_", "queue_pairs"},
+                  {"alone_", "queue_pairs"},
+                  {"others_", "queue_pairs"},
+                  {"nack_gen_", "queue_pairs"},
+                  {"read_2_bytes_", "queue_pairs"},
+                  {"write_2_bytes_", "queue_pairs"},
+                  {"goodput_", "lost_each"},
+                  {"migreq_", "migreq"},
+                  {"rate_cut_", "cnps"}};
+    const char *last = strrchr(name, '_');
+    struct token number = token_of(last ? last + 1 : "");
+    unsigned i = 0;
+    uint64_t n;
+
+    while (i < ARRAY_LEN(params) && strncmp(name, params[i].begin, strlen(params[i].begin)) != 0)
+        i++;
+    if (i < ARRAY_LEN(params) && number.len && token_size(&number, &n))
+        buf_printf(b, ",\"params\":{\"%s\":%llu}", params[i].param, (unsigned long long)n);
+}
+
 /* A member whose name ends with the unit of the metric. */
 static void put_member(struct buf *b, const struct metric *m, const char *name, int64_t v)
 {
@@ -142,8 +170,6 @@ void metrics_print_json(const struct metrics *m, uint64_t seed, struct buf *b)
 {
     struct metric_link link = metrics_link(m, seed);
 
-    if (link.known)
-        buf_printf(b, ",\"link\":{\"least_ns\":%lld,\"error_ns\":%lld}", (long long)link.least, (long long)link.error);
     metrics_timeouts_json(m, seed, b);
     metrics_cnp_scope_json(m, seed, b);
     buf_puts(b, ",\"metrics\":[");
@@ -151,8 +177,9 @@ void metrics_print_json(const struct metrics *m, uint64_t seed, struct buf *b)
         const struct metric *x = &m->metric[i];
         struct metric_summary s;
         metric_summarise(x, seed, &s);
-        buf_printf(b, "%s\n{\"id\":\"%s\",\"unit\":\"%s\",\"n\":%u", i ? "," : "", x->name,
-                   metric_unit_str((enum metric_unit)x->unit), s.n);
+        buf_printf(b, "%s\n{\"id\":\"%s\"", i ? "," : "", x->name);
+        put_params(b, x->name);
+        buf_printf(b, ",\"unit\":\"%s\",\"n\":%u", metric_unit_str((enum metric_unit)x->unit), s.n);
         put_member(b, x, "median", s.median);
         if (metric_has_interval(&s))
             buf_printf(b, ",\"ci_%s\":[%lld,%lld]", metric_unit_str((enum metric_unit)x->unit), (long long)s.low,
