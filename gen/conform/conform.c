@@ -148,12 +148,13 @@ struct taken {
     struct identities *identities;  /* of all tests; NULL: nobody asks */
 };
 
-static void measured(void *user, const struct token *name, ns_t time, ns_t from, ns_t to)
+static void measured(void *user, const struct token *name, ns_t time, ns_t from, ns_t to, bool timer)
 {
     struct taken *t = user;
     ns_t start = t->late ? t->live->start : 0;
 
-    if (!t->late || in_time_during(t->late, start + from, start + to, time))
+    if (!t->late || (timer ? in_time_at_ends(t->late, start + from, start + to)
+                           : in_time_during(t->late, start + from, start + to, time)))
         metrics_add(&t->metrics, name, METRIC_NS, time);
     else
         metrics_leave_out(&t->metrics, name, METRIC_NS);

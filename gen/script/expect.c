@@ -124,7 +124,7 @@ static void measure_wc(struct script *s, unsigned host, const struct token *t, u
     for (unsigned i = 2; i < n; i++)
         if (s->o->measured && token_key(&t[i], &key, &v) && token_is(&key, "metric"))
             s->o->measured(s->o->user, &v, (ns_t)((uint64_t)wc->when - (uint64_t)s->posted[host]), s->posting[host],
-                           s->sim.now);
+                           s->sim.now, false);
 }
 
 /* The next completion is as the words of "wc" say. */

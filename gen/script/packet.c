@@ -19,12 +19,14 @@ struct expected {
     bool has_psn;
     ns_t after_min, after_max, at_min, at_max; /* ns since the packet matched before; ns of virtual time */
     struct token metric;                       /* name of what the time since the packet matched before measures */
+    bool timer;                                /* the host waits for nothing but a timer of its own meanwhile */
 };
 
 /* Words of a line that are no values of the packet. */
 static bool is_about_line(const struct token *key)
 {
-    return token_is(key, "psn") || token_is(key, "after") || token_is(key, "at") || token_is(key, "metric");
+    return token_is(key, "psn") || token_is(key, "after") || token_is(key, "at") || token_is(key, "metric") ||
+           token_is(key, "timer");
 }
 
 static bool queue_has(struct script *s, void *arg)
@@ -109,7 +111,7 @@ static bool may_skip(struct script *s, const struct expected *e, const struct sc
     return found;
 }
 
-/* Parse the words that are not values of the packet: until, name, psn, after, at, metric. */
+/* Parse the words that are not values of the packet: until, name, psn, after, at, metric, timer. */
 static bool parse_expected(struct script *s, struct expected *e, const struct token *t, unsigned n)
 {
     struct token key, v;
@@ -140,8 +142,10 @@ static bool parse_expected(struct script *s, struct expected *e, const struct to
             return false;
         if (token_is(&key, "at") && !time_range(s, &v, &e->at_min, &e->at_max))
             return false;
-        if (token_is(&key, "metric"))
+        if (token_is(&key, "metric") || token_is(&key, "timer")) {
             e->metric = v;
+            e->timer = token_is(&key, "timer");
+        }
     }
     return true;
 }
@@ -256,7 +260,7 @@ static bool mismatch(struct script *s, const struct expected *e, uint32_t i, con
 static void matched(struct script *s, const struct expected *e, uint32_t i, ns_t when)
 {
     if (i == 0 && e->metric.len && s->o->measured)
-        s->o->measured(s->o->user, &e->metric, when - s->seen_at, s->seen_at, when);
+        s->o->measured(s->o->user, &e->metric, when - s->seen_at, s->seen_at, when, e->timer);
     s->seen_at = when;
 }
 

@@ -33,9 +33,10 @@ struct script_opts {
     /* By host: it is driven by its agent, in virtual time, or on a real network (`live`); NULL: by the scenario itself.
      * On a real network host b is such a device if any is. */
     const struct script_dut *dut[NET_HOSTS];
-    /* A line with metric=NAME was met: the time between the packet matched before and its first packet, or from a send
-     * to its completion, ns. It lies between `from` and `to`, times of the scenario. NULL: nobody asks. */
-    void (*measured)(void *user, const struct token *name, ns_t time, ns_t from, ns_t to);
+    /* A line with metric=NAME or timer=NAME was met: the time between the packet matched before and its first packet,
+     * or from a send to its completion, ns. It lies between `from` and `to`, times of the scenario. `timer`:
+     * timer=NAME, the host waited for nothing but a timer of its own. NULL: nobody asks. */
+    void (*measured)(void *user, const struct token *name, ns_t time, ns_t from, ns_t to, bool timer);
     /* Get the counters of host b, a device under test, as its agent tells them, before the first line and behind the
      * last one; NULL: nobody asks. */
     struct buf *counters[2];

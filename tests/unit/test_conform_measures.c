@@ -376,6 +376,23 @@ Test(conform_measures, a_sample_counts_unless_a_delay_lies_in_its_own_time)
             all[i].in_time, "%lld to %lld ms", (long long)all[i].from, (long long)all[i].to);
 }
 
+Test(conform_measures, a_timer_of_the_device_is_told_by_its_two_packets)
+{
+    static const struct {
+        ns_t from, to;
+        bool in_time;
+    } all[] = {{900, 1100, true},                       /* a delay of a tenth, but when neither packet came */
+               {1020, 1220, false},                     /* the first one may have come up to a tenth earlier */
+               {820, 1020, false},                      /* or the second one */
+               {1020, 1230, true},                      /* a little less than a tenth */
+               {1020, 5000, true},  {1041, 1241, true}, /* the delay had ended a tenth before */
+               {1990, 2003, true},  {1995, 2001, false}};
+
+    for (unsigned i = 0; i < ARRAY_LEN(all); i++)
+        cr_expect_eq(in_time_at_ends(three_delays(), all[i].from * NS_PER_MS, all[i].to * NS_PER_MS), all[i].in_time,
+                     "%lld to %lld ms", (long long)all[i].from, (long long)all[i].to);
+}
+
 Test(conform_measures, delays_are_known_by_another_clock)
 {
     static struct late other;

@@ -377,7 +377,9 @@ static void put_device(struct buf *b, struct buf *open, struct buf *query, struc
         if (!*text || (members[i].number && !token_u64(&t, &n)))
             continue;
         buf_printf(b, "%s\"%s\":", before, members[i].name);
-        if (members[i].number)
+        if (members[i].line == port)
+            buf_printf(b, "%u", 128u << (n & 7)); /* enum ibv_mtu: 1 is 256 bytes */
+        else if (members[i].number)
             buf_printf(b, "%llu", (unsigned long long)n);
         else
             buf_json(b, text, strlen(text));

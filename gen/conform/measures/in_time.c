@@ -68,6 +68,13 @@ bool in_time_during(const struct late *l, ns_t from, ns_t to, ns_t value)
     return !delayed || delayed < (value > 0 ? value : to - from) / PART;
 }
 
+bool in_time_at_ends(const struct late *l, ns_t from, ns_t to)
+{
+    ns_t part = (to - from) / PART, delayed = late_within(l, from - part, from) + late_within(l, to - part, to);
+
+    return !delayed || delayed < part;
+}
+
 bool in_time_enough(const struct metrics *m, unsigned runs)
 {
     for (unsigned i = 0; i < m->n; i++) {

@@ -12,6 +12,10 @@ ns_t in_time_least(const char *script);
 /* Whether a sample `value` (a time: ns; 0: another one), taken between `from` and `to`, is what it would be without the
  * delays: those within this time last less than a tenth of it. */
 bool in_time_during(const struct late *l, ns_t from, ns_t to, ns_t value);
+/* Whether a time between two packets that the device sends by a timer of its own, at `from` and at `to`, is what it
+ * would be without the delays, which matter only where they may have moved one of the two: those within a tenth of it
+ * before each of them last less than a tenth of it together. */
+bool in_time_at_ends(const struct late *l, ns_t from, ns_t to);
 /* Whether enough samples are there, of all metrics of *m that were taken in `runs` runs: half as many as one run takes
  * if none is left out. */
 bool in_time_enough(const struct metrics *m, unsigned runs);
