@@ -8,6 +8,7 @@
 enum {
     KEY_ACK = 256,
     KEY_ADDR,
+    KEY_ADDRESSES,
     KEY_ALLOW,
     KEY_ALTERNATE,
     KEY_ANY,
@@ -176,6 +177,7 @@ enum {
 /* Without a letter. */
 #define OPT_ACK          KEY_ACK, "ack", "POLICY"
 #define OPT_ADDR         KEY_ADDR, "addr", "ADDR"
+#define OPT_ADDRESSES    KEY_ADDRESSES, "addresses", "N"
 #define OPT_ALLOW        KEY_ALLOW, "allow", "CIDR"
 #define OPT_ALTERNATE    KEY_ALTERNATE, "alternate", NULL
 #define OPT_ANY          KEY_ANY, "any", NULL

@@ -29,6 +29,7 @@ struct live_config {
     const char *iface;   /* NULL: that of the route to `peer` */
     const char *addr;    /* own IPv4 or IPv6 address, not one of the host; NULL: the interface's */
     const char *mac;     /* own MAC address; NULL: the interface's, or derived from `addr` */
+    uint8_t addresses;   /* with `addr`: how many own addresses there are, from that on; 0: one */
     /* MAC address of all peers, or of the router to them: no ARP then; NULL: not known */
     const char *peer_mac;
     const char *via;     /* address of the router to all peers; NULL: they are neighbours */

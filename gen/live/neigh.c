@@ -49,6 +49,31 @@ void identity_derive_mac(uint8_t mac[6], const uint8_t gid[16])
         mac[i] = (uint8_t)(h >> 8 * i);
 }
 
+/* The own addresses with number `n`, 0: the first. */
+static struct link_addr own_nth(const struct identity *id, uint32_t n)
+{
+    struct link_addr first = {0};
+
+    memcpy(first.mac, id->mac, 6);
+    memcpy(first.gid, id->gid, 16);
+    return link_addr_nth(&first, n);
+}
+
+/* The number of the own address `gid`; -1: it is none. */
+static int own_index(const struct identity *id, const uint8_t gid[16])
+{
+    uint32_t n = load_be32(gid + 12) - load_be32(id->gid + 12);
+
+    return memcmp(gid, id->gid, 12) == 0 && n <= id->more ? (int)n : -1;
+}
+
+void identity_own_mac(const struct identity *id, uint32_t n, uint8_t mac[6])
+{
+    struct link_addr own = own_nth(id, n);
+
+    memcpy(mac, own.mac, 6);
+}
+
 /* --- Neighbours ------------------------------------------------------------------------------- */
 
 static struct neighbour *find_neighbour(struct identity *id, const uint8_t gid[16])
@@ -72,7 +97,12 @@ static void learn_requested(struct identity *id, const uint8_t gid[16], const ui
 {
     struct neighbour *n = find_neighbour(id, gid);
 
-    if (memcmp(gid, id->gid, 16) == 0 && memcmp(mac, id->mac, 6) != 0)
+    int own = own_index(id, gid);
+    uint8_t mine[6];
+
+    if (own >= 0)
+        identity_own_mac(id, (uint32_t)own, mine);
+    if (own >= 0 && memcmp(mac, mine, 6) != 0)
         id->conflicts++;
     else if (n)
         set_mac(n, mac);
@@ -115,13 +145,14 @@ bool identity_lookup(const struct identity *id, const uint8_t gid[16], uint8_t m
 
 /* --- Frames sent ------------------------------------------------------------------------------ */
 
-static uint8_t *put_link(const struct identity *id, uint8_t *q, const uint8_t dst[6], uint16_t type)
+static uint8_t *put_link(const struct identity *id, const struct link_addr *me, uint8_t *q, const uint8_t dst[6],
+                         uint16_t type)
 {
     struct eth e = {.type = id->has_vlan ? ETHERTYPE_VLAN : type};
     struct vlan v = {.pcp = id->pcp, .vid = id->vlan, .type = type};
 
     memcpy(e.dst, dst, 6);
-    memcpy(e.src, id->mac, 6);
+    memcpy(e.src, me->mac, 6);
     eth_put(q, &e);
     if (!id->has_vlan)
         return q + 14;
@@ -129,14 +160,15 @@ static uint8_t *put_link(const struct identity *id, uint8_t *q, const uint8_t ds
     return q + 18;
 }
 
-static uint32_t put_arp(const struct identity *id, uint8_t *out, const uint8_t dst[6], uint16_t op,
+static uint32_t put_arp(const struct identity *id, uint32_t own, uint8_t *out, const uint8_t dst[6], uint16_t op,
                         const uint8_t tmac[6], const uint8_t tip[4])
 {
-    uint8_t *q = put_link(id, out, dst, ETHERTYPE_ARP);
+    struct link_addr me = own_nth(id, own);
+    uint8_t *q = put_link(id, &me, out, dst, ETHERTYPE_ARP);
 
     memcpy(q, (uint8_t[]){0, 1, 8, 0, 6, 4, 0, (uint8_t)op}, 8);
-    memcpy(q + 8, id->mac, 6);
-    memcpy(q + 14, id->gid + 12, 4);
+    memcpy(q + 8, me.mac, 6);
+    memcpy(q + 14, me.gid + 12, 4);
     memcpy(q + 18, tmac, 6);
     memcpy(q + 24, tip, 4);
     return (uint32_t)(q + ARP_LEN - out);
@@ -158,13 +190,14 @@ static uint16_t icmp6_sum(const uint8_t *ip, const uint8_t *msg, uint32_t n)
     return (uint16_t)sum;
 }
 
-static uint32_t put_nd(const struct identity *id, uint8_t *out, const uint8_t dmac[6], const uint8_t dst[16],
-                       uint8_t type, uint8_t flags, const uint8_t target[16])
+static uint32_t put_nd(const struct identity *id, uint32_t own, uint8_t *out, const uint8_t dmac[6],
+                       const uint8_t dst[16], uint8_t type, uint8_t flags, const uint8_t target[16])
 {
-    uint8_t *ip = put_link(id, out, dmac, ETHERTYPE_IPV6), *q = ip + IP6_LEN;
+    struct link_addr me = own_nth(id, own);
+    uint8_t *ip = put_link(id, &me, out, dmac, ETHERTYPE_IPV6), *q = ip + IP6_LEN;
     struct ip6 h = {.version = 6, .plen = ND_LEN, .nxt = IPPROTO_ICMP6_, .hlim = ND_HOP};
 
-    memcpy(h.src, id->gid, 16);
+    memcpy(h.src, me.gid, 16);
     memcpy(h.dst, dst, 16);
     ip6_put(ip, &h);
     memset(q, 0, ND_LEN);
@@ -173,7 +206,7 @@ static uint32_t put_nd(const struct identity *id, uint8_t *out, const uint8_t dm
     memcpy(q + 8, target, 16);
     q[24] = type == ND_SOLICIT ? ND_SOURCE : ND_TARGET;
     q[25] = 1; /* in units of 8 bytes */
-    memcpy(q + 26, id->mac, 6);
+    memcpy(q + 26, me.mac, 6);
     store_be16(q + 2, (uint16_t)~icmp6_sum(ip, q, ND_LEN));
     return (uint32_t)(q + ND_LEN - out);
 }
@@ -197,9 +230,9 @@ uint32_t identity_ask(struct identity *id, const uint8_t gid[16], uint8_t *out)
     n->used = true;
     memcpy(n->gid, gid, 16);
     if (gid_is_ipv4(gid))
-        return put_arp(id, out, BROADCAST, ARP_REQUEST, nobody, gid + 12);
+        return put_arp(id, 0, out, BROADCAST, ARP_REQUEST, nobody, gid + 12);
     multicast_mac(group, mac);
-    return put_nd(id, out, mac, group, ND_SOLICIT, 0, gid);
+    return put_nd(id, 0, out, mac, group, ND_SOLICIT, 0, gid);
 }
 
 uint32_t identity_announce(struct identity *id, uint8_t *out)
@@ -207,9 +240,9 @@ uint32_t identity_announce(struct identity *id, uint8_t *out)
     uint8_t mac[6];
 
     if (gid_is_ipv4(id->gid))
-        return put_arp(id, out, BROADCAST, ARP_REQUEST, id->mac, id->gid + 12);
+        return put_arp(id, 0, out, BROADCAST, ARP_REQUEST, id->mac, id->gid + 12);
     multicast_mac(ALL_NODES, mac);
-    return put_nd(id, out, mac, ALL_NODES, ND_ADVERT, NA_OVERRIDE, id->gid);
+    return put_nd(id, 0, out, mac, ALL_NODES, ND_ADVERT, NA_OVERRIDE, id->gid);
 }
 
 /* --- Frames received -------------------------------------------------------------------------- */
@@ -218,17 +251,18 @@ static uint32_t rx_arp(struct identity *id, const uint8_t *p, uint32_t len, uint
 {
     static const uint8_t ethernet_ipv4[6] = {0, 1, 8, 0, 6, 4};
     uint8_t sender[16], target[16];
+    int own;
 
     if (len < ARP_LEN || memcmp(p, ethernet_ipv4, 6) != 0)
         return 0;
     gid_from_ipv4(sender, load_be32(p + 14));
     gid_from_ipv4(target, load_be32(p + 24));
     learn_requested(id, sender, p + 8);
-    if (load_be16(p + 6) != ARP_REQUEST || memcmp(target, id->gid, 16) != 0 || memcmp(sender, target, 16) == 0 ||
-        !id->answer || p[8] & 1)
+    own = own_index(id, target);
+    if (load_be16(p + 6) != ARP_REQUEST || own < 0 || memcmp(sender, target, 16) == 0 || !id->answer || p[8] & 1)
         return 0;
     id->answered++;
-    return put_arp(id, out, p + 8, ARP_REPLY, p + 8, p + 14);
+    return put_arp(id, (uint32_t)own, out, p + 8, ARP_REPLY, p + 8, p + 14);
 }
 
 /* The link-layer address in the options of `n` bytes at `p`; NULL: none, or malformed. */
@@ -257,6 +291,7 @@ static uint32_t rx_nd(struct identity *id, const uint8_t src_mac[6], const uint8
     const uint8_t *src = ip + 8, *mac;
     bool probe = memcmp(src, unspecified, 16) == 0; /* duplicate address detection */
     uint8_t all_nodes_mac[6];
+    int own;
 
     if (!is_nd(ip, p, n))
         return 0;
@@ -268,20 +303,22 @@ static uint32_t rx_nd(struct identity *id, const uint8_t src_mac[6], const uint8
     }
     if (mac && !probe)
         learn_requested(id, src, mac);
-    if (memcmp(p + 8, id->gid, 16) != 0 || !id->answer)
+    own = own_index(id, p + 8);
+    if (own < 0 || !id->answer)
         return 0;
     id->answered++;
     multicast_mac(ALL_NODES, all_nodes_mac);
     if (probe)
-        return put_nd(id, out, all_nodes_mac, ALL_NODES, ND_ADVERT, NA_OVERRIDE, id->gid);
-    return put_nd(id, out, mac && !(mac[0] & 1) ? mac : src_mac, src, ND_ADVERT, NA_SOLICITED | NA_OVERRIDE, id->gid);
+        return put_nd(id, (uint32_t)own, out, all_nodes_mac, ALL_NODES, ND_ADVERT, NA_OVERRIDE, p + 8);
+    return put_nd(id, (uint32_t)own, out, mac && !(mac[0] & 1) ? mac : src_mac, src, ND_ADVERT,
+                  NA_SOLICITED | NA_OVERRIDE, p + 8);
 }
 
 /* Learn the MAC address of the sender of a RoCE packet to us. */
 static void see_udp(struct identity *id, const uint8_t src_mac[6], const uint8_t src[16], const uint8_t dst[16],
                     const uint8_t *udp, uint32_t n)
 {
-    if (n >= 8 && load_be16(udp + 2) == UDP_PORT_ROCEV2 && memcmp(dst, id->gid, 16) == 0)
+    if (n >= 8 && load_be16(udp + 2) == UDP_PORT_ROCEV2 && own_index(id, dst) >= 0)
         learn_seen(id, src, src_mac);
 }
 

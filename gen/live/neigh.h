@@ -22,6 +22,7 @@ struct neighbour {
 struct identity {
     uint8_t mac[6];
     uint8_t gid[16];    /* own address; IPv4 as IPv4-mapped */
+    uint32_t more;      /* so many more own addresses follow `gid`, each with the MAC address that follows; else 0 */
     bool has_vlan;      /* frames carry an 802.1Q tag; others are not ours */
     uint16_t vlan;      /* its VLAN id, 1 to 4094 */
     uint8_t pcp;        /* its priority, 0 to 7 */
@@ -34,6 +35,8 @@ struct identity {
 
 /* All zero but the addresses and `answer`. */
 void identity_init(struct identity *id, const uint8_t mac[6], const uint8_t gid[16]);
+/* The MAC address of the own address with number `n`, 0: `gid`. */
+void identity_own_mac(const struct identity *id, uint32_t n, uint8_t mac[6]);
 /* A locally administered unicast MAC address that depends on `gid` alone. */
 void identity_derive_mac(uint8_t mac[6], const uint8_t gid[16]);
 /* Receive a frame, which may be hostile: learn MAC addresses, and write the reply to a request for our address to `out`

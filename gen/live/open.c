@@ -91,6 +91,7 @@ static int use_own_address(struct live *l, const struct live_config *c, struct l
                     c->addr, owner);
     identity_derive_mac(l->id.mac, l->id.gid);
     l->id.answer &= is_first(c);
+    l->id.more = c->addresses ? c->addresses - 1u : 0;
     return c->mac ? parse_mac(l->id.mac, c->mac, err) : 0;
 }
 
@@ -116,8 +117,12 @@ static int open_identity(struct live *l, const struct live_config *c, const char
     l->id.has_vlan = c->vlan != 0;
     l->id.vlan = c->vlan;
     l->id.pcp = c->pcp;
-    if (c->addr && l->backend->ops->join && (r = l->backend->ops->join(l->backend, l->id.mac)) < 0)
-        return fail(err, r, "interface %s does not take another MAC address: %s", iface, strerror(-r));
+    for (uint32_t i = 0; c->addr && l->backend->ops->join && i <= l->id.more; i++) {
+        uint8_t mac[6];
+        identity_own_mac(&l->id, i, mac);
+        if ((r = l->backend->ops->join(l->backend, mac)) < 0)
+            return fail(err, r, "interface %s does not take another MAC address: %s", iface, strerror(-r));
+    }
     return 0;
 }
 

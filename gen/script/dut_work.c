@@ -283,6 +283,14 @@ static void put_path(struct script *s, unsigned hop_limit, const uint8_t gid[16]
     buf_ipv6(b, gid);
 }
 
+/* Append the path to the other end of connection `c`. */
+static void put_path_of(struct script *s, const struct sim_conn *c)
+{
+    struct link_addr far = sim_addr(&s->sim, c, c->host[0] == s->dut->host, 1);
+
+    put_path(s, c->peer[s->dut->host].av.hop_limit, far.gid);
+}
+
 /* Append the attributes that a queue pair of connection `c` needs to get to a state. */
 static void put_attributes(struct script *s, const struct sim_conn *c, enum qp_state state, bool starts)
 {
@@ -299,7 +307,7 @@ static void put_attributes(struct script *s, const struct sim_conn *c, enum qp_s
     if (state == QPS_RTR && c->type != QPT_UD) {
         buf_printf(b, " path_mtu=%u dest_qpn=0x%x rq_psn=%u tclass=%u flow=%u", p->path_mtu, p->qpn, p->rq_psn,
                    p->av.tclass, p->av.flow);
-        put_path(s, p->av.hop_limit, s->sim.addr[s->dut->host ^ 1].gid);
+        put_path_of(s, c);
     }
     if (state == QPS_RTR && c->type == QPT_RC)
         buf_printf(b, " max_dest_rd_atomic=%u min_rnr_timer=%u", p->max_dest_rd_atomic, p->min_rnr_timer);
@@ -355,7 +363,9 @@ static bool address(struct script *s, const struct sim_conn *c, const uint8_t gi
 
 bool dut_address(struct script *s, const struct sim_conn *c)
 {
-    return address(s, c, s->sim.addr[s->dut->host ^ 1].gid, s->dut->conn[c->number - 1].ah);
+    struct link_addr far = sim_addr(&s->sim, c, c->host[0] == s->dut->host, 1);
+
+    return address(s, c, far.gid, s->dut->conn[c->number - 1].ah);
 }
 
 bool dut_group(struct script *s, const struct sim_conn *c, const uint8_t gid[16])

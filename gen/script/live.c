@@ -447,6 +447,11 @@ static int set_addresses(struct script_live *v, struct script_opts *o)
     return 0;
 }
 
+bool script_live_has(const struct script_live *v, unsigned host, uint16_t addresses)
+{
+    return v->live && host == v->wire.local && v->control.fd < 0 && addresses <= v->live->id.more + 1;
+}
+
 static void init(struct script_live *v, struct script_opts *o)
 {
     v->wire = (struct sim_wire){

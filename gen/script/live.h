@@ -68,6 +68,8 @@ int script_live_init(struct script_live *v, struct script_opts *o);
 /* As host b: execute the statements of the other rdmagen until it closes the connection. 0; -EPROTO: a malformed
  * message; another negative errno. */
 int script_live_serve(struct script_live *v, struct script_opts *o);
+/* Whether host `host` is the one of this program, with so many addresses or more. */
+bool script_live_has(const struct script_live *v, unsigned host, uint16_t addresses);
 /* The source of the arrival times of frames, in words, for reports: "the kernel, when a frame arrives". */
 const char *script_live_times(const struct script_live *v);
 

@@ -85,9 +85,17 @@ static bool host_addresses(struct script *s, unsigned h, const struct token *v)
     if (!token_u64(v, &n) || n < 1 || n > SIM_ADDRS_MAX)
         return text_fail(&s->err, v, "addresses: expected a number from 1 to %u, found '%.*s'", SIM_ADDRS_MAX,
                          (int)v->len, v->p);
-    if (s->o->live || c->addr.encap == ENCAP_IB || c->two_ports)
+    if (s->o->dut[h])
+        return dut_lacks(s, "no one can choose how many addresses a device has");
+    if ((s->o->live && !s->o->dut[1]) || c->addr.encap == ENCAP_IB || c->two_ports)
         return text_fail(&s->err, v, "addresses: %s",
                          s->o->live ? "an interface has its own" : "only with GIDs, and with one path");
+    if (s->o->live && !script_live_has(s->o->live, h, (uint16_t)n))
+        return dut_lacks(s, "the test needs a tester with more addresses: --addresses");
+    if (s->o->live) {
+        c->addrs = (uint16_t)n;
+        return true;
+    }
     sim_config_many(&s->o->sim, h, (uint16_t)n, !gid_is_ipv4(c->addr.gid));
     return true;
 }

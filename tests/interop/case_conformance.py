@@ -67,7 +67,7 @@ def conformance(lab, guest, port, *words, token=TOKEN, timeout=1500 if LENGTH ==
     path = lab.path("token")
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as f:
         f.write(token + "\n")
-    us = subprocess.Popen([RDMAGEN, "conformance", "%s:%d" % (guest.ip, port), "--tcp", "127.0.0.1", "--token-file", path, "--addr", OWN, *link(guest, MTU),
+    us = subprocess.Popen([RDMAGEN, "conformance", "%s:%d" % (guest.ip, port), "--tcp", "127.0.0.1", "--token-file", path, "--addr", OWN, "--addresses", "2", *link(guest, MTU),
                         "--timeout", "%d" % ((25 if LENGTH == "--full" else 3) * SLOW), "-T", "json", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     begun(us.pid)
     try:

@@ -97,6 +97,28 @@ Test(identity, arp_request_for_others_or_with_answering_off_is_not_answered, .in
     cr_assert_eq(id.answered, 0);
 }
 
+Test(identity, each_own_address_is_answered_with_its_mac_address, .init = be4)
+{
+    uint8_t second[6], first[6];
+
+    identity_own_mac(&id, 0, first);
+    identity_own_mac(&id, 1, second);
+    cr_assert_arr_eq(first, OWN_MAC, 6);
+    cr_assert_eq(second[5], (uint8_t)(OWN_MAC[5] + 1));
+    id.gid[15] = 8; /* the request is for the address behind it */
+    id.more = 1;
+    cr_assert_gt(give(ARP_REQ), 0);
+    cr_assert_arr_eq(out + 6, second, 6);
+    cr_assert_arr_eq(out + 22, second, 6);
+    cr_assert_eq(out[31], 9);
+    id.gid[15] = 7;
+    cr_assert_eq(give(ARP_REQ), 0, "two behind it");
+    id.more = 2;
+    cr_assert_gt(give(ARP_REQ), 0);
+    id.gid[15] = 10;
+    cr_assert_eq(give(ARP_REQ), 0, "before it");
+}
+
 Test(identity, only_the_own_vlan_is_answered_with_its_tag, .init = be4)
 {
     cr_assert_eq(give(ARP_TAG), 0);

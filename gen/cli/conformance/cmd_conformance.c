@@ -11,8 +11,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define PATIENCE   (10 * NS_PER_S)
-#define REPEAT_MAX 1000
+#define PATIENCE      (10 * NS_PER_S)
+#define REPEAT_MAX    1000
+#define ADDRESSES_MAX 16
 
 static const struct opt_def defs[] = {
     {OPT_TWIN, "test the twin of a device, which is an endpoint of ours, in virtual time"},
@@ -52,6 +53,8 @@ static const struct opt_def defs[] = {
     {OPT_INTERFACE, "the interface to use (that of the route to HOST)"},
     {OPT_BACKEND, "how frames are sent and received: see `rdmagen backends` (packet)"},
     {OPT_ADDR, "an IPv4 or IPv6 address of your own, which this host does not have"},
+    {OPT_ADDRESSES,
+     "with --addr: so many addresses of your own, that and those behind it (1), for tests that need two"},
     {OPT_MAC, "with --addr: its MAC address (made from ADDR)"},
     {OPT_PEER_MAC, "the MAC address of the device, or of the router to it (it is asked for)"},
     {OPT_VLAN, "802.1Q tag"},
@@ -103,12 +106,14 @@ static const struct opt_clash clashes[] = {
     {'I', 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
     {KEY_BACKEND, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
     {KEY_ADDR, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
+    {KEY_ADDRESSES, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
     {KEY_MAC, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
     {KEY_PEER_MAC, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
     {KEY_VLAN, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
     {KEY_VIA, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
     {'m', 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
     {KEY_MAC, -KEY_ADDR, 0, NULL},
+    {KEY_ADDRESSES, -KEY_ADDR, 0, NULL},
     {0, 0, 0, NULL},
 };
 
@@ -193,6 +198,16 @@ static int option_profile(struct conformance_job *j, const char *arg)
     return status;
 }
 
+static int option_addresses(struct conformance_job *j, const char *arg)
+{
+    uint64_t n;
+
+    if (!opt_number(arg, 1, ADDRESSES_MAX, &n))
+        return cli_error("--addresses %s: expected a number from 1 to %d", arg, ADDRESSES_MAX);
+    j->config.addresses = (uint8_t)n;
+    return 0;
+}
+
 static int option_repeat(struct conformance_job *j, const char *arg)
 {
     uint64_t n;
@@ -263,6 +278,8 @@ static int option(struct conformance_job *j, int key, const char *arg)
         return option_level(j, arg);
     case KEY_EXCHANGE:
         return option_exchange(j, arg);
+    case KEY_ADDRESSES:
+        return option_addresses(j, arg);
     case KEY_REPEAT:
         return option_repeat(j, arg);
     case KEY_SEED:

@@ -24,6 +24,7 @@ static const struct {
     {"completion events", "arm", NULL},
     {"multicast", "attach", NULL},
     {"P_Key of a limited member", "qp", "pkey=0xffff/0x7fff"},
+    {"two addresses of the tester", "host", "addresses=2"},
     {"state SQD", "modify", "SQD"},
 };
 

@@ -38,11 +38,15 @@ static bool resolve(void *user, const uint8_t gid[16], uint8_t mac[6])
 {
     const struct twin_dut *t = user;
 
-    for (unsigned h = 0; h < NET_HOSTS; h++)
-        if (memcmp(t->sim->addr[h].gid, gid, 16) == 0) {
-            memcpy(mac, t->sim->addr[h].mac, 6);
-            return true;
-        }
+    for (unsigned h = 0; h < NET_HOSTS; h++) {
+        int n = ep_sgid_index(t->sim->ep[h], gid);
+        struct link_addr a;
+        if (n < 0)
+            continue;
+        a = link_addr_nth(&t->sim->addr[h], (uint32_t)n);
+        memcpy(mac, a.mac, 6);
+        return true;
+    }
     return false;
 }
 

@@ -11,8 +11,8 @@ static const struct {
 } models[MODELS] = {
     {"cnp_off_packet", "packet", "a CNP for each marked packet, without an interval"},
     {"cnp_off_shared", "shared",
-     "queue pairs share an interval, of the address pair, the destination address or the port: with one address the "
-     "tester does not see which"},
+     "queue pairs share an interval, of the address or the port: cnp_addresses tells, with a second address of the "
+     "tester"},
     {"cnp_off_qp", "queue_pair", "each queue pair has an interval of its own"},
 };
 
