@@ -141,6 +141,8 @@ static void check_timewait(struct judge *j, const struct cm_packet *c, bool acti
         if (!in_timewait || e->qpn[active] != qpn ||
             !cm_ends_are(e, active, conn_tap_of(c->p->frame), &c->src, &c->dst))
             continue;
+        if (active && e->id[1] == c->m->req.local_id && e->tid == c->m->mad.tid)
+            continue; /* a copy of the REQ before, which the network delayed, begins no connection by itself */
         if (psn != e->psn[!active] && !(h && h->have_next && psn_in(psn, h->start, (h->next - h->start) & PSN_MASK)))
             continue;
         struct found f = found_of(RULE_CM_13, FLOW_NONE);
