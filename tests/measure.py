@@ -323,11 +323,12 @@ class Stream:
 
     def is_copy(self, p, psn, before):
         """The same packet twice, and not sent twice: what has an identification does not repeat it; what has none comes at once, and
-        without a NAK in between that asks for it, in words or by passing over it; and it does not go on with what is sent again."""
+        without a NAK in between that asks for it, in words or by passing over it; and it does not go on with what is sent again, of which
+        packets may have been lost before the tap."""
         if not before or before.same != p.same:
             return False
         g, m = self.going, self.find(psn)
-        asked = any(n <= psn and ts >= before.ts for n, ts in g.told) or (g.back and psn == g.cursor)
+        asked = any(n <= psn and ts >= before.ts for n, ts in g.told) or (g.back and psn >= g.cursor)
         if m and m.answered and not m.whole and g.proved is not None and g.proved > psn and g.proved_at >= before.ts:
             asked = True
         return p.has_id or (p.ts - before.ts < 10**6 and not asked)
