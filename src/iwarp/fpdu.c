@@ -291,6 +291,10 @@ static bool take_fpdu(struct place *f, struct iwarp_unit *u, uint16_t ulpdu)
     struct iwarp_sent *sent = &f->t->c.sent[f->of];
     char seen[16], want[16];
 
+    if (f->s->stream.at + f->at <= f->s->told) {
+        iwarp_show_late(f->w, u);
+        return true;
+    }
     if (u->crc && !u->crc_good && u->whole) {
         sent->bad_crc++;
         sent->fpdus++;
@@ -446,6 +450,46 @@ static enum answer is_chain(struct place *f, uint32_t at, unsigned sure, bool ze
     return a;
 }
 
+/* The packet that completes the next FPDU; false: none does so far. */
+static bool next_frame(const struct place *f, uint64_t *frame)
+{
+    const struct origin *o;
+    uint16_t ulpdu;
+    uint32_t raw;
+
+    if (f->s->framing != FRAMING_FPDUS || !length_at(f, f->at, &ulpdu))
+        return false;
+    raw = raw_len(f, f->at, mpa_fpdu_len(ulpdu));
+    o = left(f) < raw ? NULL : stream_origin(&f->s->stream, f->s->stream.at + f->at + raw - 1);
+    *frame = o ? o->frame : 0;
+    return o != NULL;
+}
+
+static bool probe(struct place *f);
+
+/* The connection was recognised by what one end sent: FPDUs of the other end that wait are taken with those of this one
+ * in the order in which they were completed. The next packet of the other end shows its own. */
+static void merge(struct place *f)
+{
+    enum iwarp_side other = iwarp_other(f->of);
+    struct place g = {.w = f->w, .t = f->t, .of = other, .s = &f->t->side[other], .crcs = SEEK_CRCS};
+    uint32_t payload_cap = f->w->payload_cap;
+    uint64_t theirs, ours;
+
+    if (g.s->framing != FRAMING_PROBE || !probe(&g))
+        return;
+    while (next_frame(&g, &theirs)) {
+        while (next_frame(f, &ours) && ours < theirs)
+            read_fpdu(f);
+        f->w->payload_cap = 0;
+        f->w->hidden = true;
+        read_fpdu(&g);
+        f->w->hidden = false;
+        f->w->payload_cap = payload_cap;
+    }
+    g.s->told = g.s->stream.at + g.at;
+}
+
 /* The stream may be iWARP from b[0] on. False: wait for more bytes. */
 static bool probe(struct place *f)
 {
@@ -453,6 +497,7 @@ static bool probe(struct place *f)
     unsigned sure = t->known ? 1 : IWARP_SURE;
     bool zero = t->known && !t->c.crc;
     enum answer a = is_chain(f, f->at, sure, zero);
+    bool first = !t->known;
 
     if (a == NO && !t->known) {
         zero = true;
@@ -470,6 +515,8 @@ static bool probe(struct place *f)
     }
     f->s->framing = FRAMING_FPDUS;
     f->s->unsure = true;
+    if (first && t->known)
+        merge(f);
     return true;
 }
 

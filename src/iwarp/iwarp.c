@@ -16,8 +16,8 @@ bool iwarp_subscribe(struct iwarp *w, const struct iwarp_sub *s)
     return true;
 }
 
-/* Keep what is shown of the unit: bytes that are not in the packet are copied. */
-static void keep_shown(struct iwarp *w, const struct iwarp_unit *u)
+/* Bytes that are not in the packet are copied. */
+void iwarp_show_late(struct iwarp *w, const struct iwarp_unit *u)
 {
     struct iwarp_unit *k;
 
@@ -39,7 +39,8 @@ static void keep_shown(struct iwarp *w, const struct iwarp_unit *u)
 
 void iwarp_hand_out(struct iwarp *w, const struct iwarp_unit *u)
 {
-    keep_shown(w, u);
+    if (!w->hidden)
+        iwarp_show_late(w, u);
     for (unsigned i = 0; i < w->n_subs && !w->muted; i++)
         if (w->sub[i].fpdu)
             w->sub[i].fpdu(w->sub[i].user, w->p, u);
@@ -346,7 +347,7 @@ static void take_payload(struct iwarp *w, struct tcp_conn *t, enum iwarp_side si
         if (s->framing == FRAMING_NONE)
             return;
         stream_begin(&s->stream, a->g.seq);
-        s->frames_at = 0;
+        s->frames_at = s->told = 0;
     }
     got = stream_take(&s->stream, &a->g, &from);
     if (got == STREAM_NEW || got == STREAM_BROKEN)

@@ -78,6 +78,7 @@ struct side {
     bool unsure;        /* FPDUs were lost or damaged: MSNs and offsets are not known */
     uint32_t seek;      /* FRAMING_SEEK: bytes looked at */
     uint32_t nonsense;  /* FPDUs in a row that are not right */
+    uint64_t told;      /* place in the stream: FPDUs before it were handed out, and not shown so far */
     /* operations */
     uint32_t msn[DDP_QUEUES]; /* next one of each queue */
     bool have_msn[DDP_QUEUES];
@@ -126,6 +127,7 @@ struct iwarp {
     struct buf message;   /* bytes of layers that are not in the packet */
     struct iwarp_unit shown[SHOWN_MAX];
     unsigned n_shown;
+    bool hidden;   /* what is handed out is not shown in the packet at hand */
     uint32_t conn; /* of the packet at hand: number of its connection, 0: none */
     bool again;    /* it is a TCP segment that was retransmitted */
 };
@@ -168,6 +170,8 @@ bool repairs_open(const struct tcp_conn *t, enum iwarp_side side, struct iwarp_r
 /* --- iwarp.c ---------------------------------------------------------------------------------- */
 
 void iwarp_hand_out(struct iwarp *w, const struct iwarp_unit *u);
+/* The packet at hand shows a unit that was handed out before. */
+void iwarp_show_late(struct iwarp *w, const struct iwarp_unit *u);
 void iwarp_report(struct iwarp *w, const struct iwarp_bad *b);
 /* The number of an operation that begins. */
 uint64_t iwarp_number(const struct iwarp *w);

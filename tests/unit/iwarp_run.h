@@ -28,7 +28,8 @@ struct tcp_run {
     struct frame f;
     struct pkt p;
     unsigned n_fpdus, n_starts, n_bad_crc, n_whole;
-    struct ddp last; /* of the latest FPDU */
+    struct ddp last;       /* of the latest FPDU */
+    uint64_t of_frame[64]; /* of the FPDUs: which packet completed them */
     unsigned faults[IWARP_FAULTS];
     unsigned n_over;
     struct iwarp_op over[64];
@@ -39,6 +40,8 @@ static inline void tcp_on_fpdu(void *user, const struct pkt *p, const struct iwa
     struct tcp_run *r = user;
 
     (void)p;
+    if (!u->start)
+        r->of_frame[r->n_fpdus % ARRAY_LEN(r->of_frame)] = u->frame;
     r->n_starts += u->start;
     r->n_fpdus += !u->start;
     r->n_whole += !u->start && u->whole;

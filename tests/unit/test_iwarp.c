@@ -263,6 +263,40 @@ Test(iwarp, a_capture_that_begins_later_is_recognised_by_three_fpdus)
     }
 }
 
+/* How many FPDUs of this end the latest packet shows; -1: one of the other end. */
+static int shown_of(const struct tcp_run *r, enum iwarp_side side)
+{
+    struct iwarp_unit u;
+    int n = 0;
+
+    while (iwarp_shown(observer_iwarp(r->observer), &r->p, (unsigned)n, &u)) {
+        if (u.side != side)
+            return -1;
+        n++;
+    }
+    return n;
+}
+
+Test(iwarp, a_capture_that_begins_later_tells_of_both_ends_in_their_order)
+{
+    for (unsigned first = 0; first < 2; first++) { /* who sends the first FPDU in the capture */
+        struct tcp_run *r = tcp_run_new();
+        r->seq[CLIENT] = 777;
+        for (uint32_t i = 0; i < 8; i++) {
+            unsigned from = (first + i) % 2;
+            struct ddp d = a_send(40 + i / 2, 0, true);
+            cr_expect_eq(r->n_fpdus, i < 5 ? 0 : i, "%u: %u FPDUs", i, r->n_fpdus);
+            send_fpdu(r, from, &d, 200);
+            cr_expect_eq(shown_of(r, (enum iwarp_side)from), i < 4 ? 0 : i < 6 ? 3 : 1, "%u", i);
+        }
+        for (unsigned i = 0; i < 8; i++)
+            cr_expect_eq(r->of_frame[i], i + 1, "FPDU %u: frame %u", i, (unsigned)r->of_frame[i]);
+        cr_expect_eq(r->n_fpdus, 8);
+        cr_expect_eq(all_faults(r), 0);
+        tcp_run_free(r);
+    }
+}
+
 Test(iwarp, other_streams_are_none)
 {
     struct tcp_run *r = tcp_run_new();
