@@ -251,6 +251,20 @@ static void report_headers(const struct place *f, const struct iwarp_unit *u)
     }
 }
 
+/* Bytes of the payload of the FPDU at offset `at` that were captured, from its first one up to the first hole. */
+static uint32_t captured_of(const struct place *f, const struct iwarp_unit *u, uint32_t at)
+{
+    const struct stream *s = &f->s->stream;
+    uint64_t from = s->at + at + MPA_LENGTH_LEN + u->ddp.head;
+
+    if (u->whole)
+        return u->payload_len;
+    for (unsigned i = 0; i < s->n_holes && !has_markers(f); i++)
+        if (s->hole[i].to > from)
+            return s->hole[i].from > from ? min_u32(u->payload_len, (uint32_t)(s->hole[i].from - from)) : 0;
+    return 0;
+}
+
 /* Fill the headers of the FPDU, if they are there. */
 static void read_headers(const struct place *f, struct iwarp_unit *u, uint32_t at, uint16_t ulpdu)
 {
@@ -265,6 +279,7 @@ static void read_headers(const struct place *f, struct iwarp_unit *u, uint32_t a
     }
     u->payload_len = ulpdu - u->ddp.head;
     u->wrong = ddp_check(&u->ddp, u->payload_len);
+    u->captured = captured_of(f, u, at);
     if (u->whole || !lacks(f, at, raw_len(f, at, known)))
         u->payload = u->body.b + MPA_LENGTH_LEN + u->ddp.head;
 }

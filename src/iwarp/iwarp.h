@@ -112,12 +112,19 @@ struct iwarp_unit {
     enum ddp_wrong wrong;   /* with `readable` */
     const uint8_t *payload; /* with `readable` */
     uint32_t payload_len;
+    uint32_t captured; /* likewise: first bytes of the payload, behind the DDP header in `body`, that were captured */
     uint64_t first_frame, frame; /* of its first byte; of the packet that completes it */
     ns_t first, now;
     uint32_t seq, end;  /* sequence number of its first byte; behind it */
     unsigned n_markers; /* all of them; IWARP_MARKERS are in `marker` */
     struct iwarp_marker marker[IWARP_MARKERS];
 };
+
+/* Where the payload of a readable FPDU begins: `captured` bytes of it are there. */
+static inline const uint8_t *iwarp_payload(const struct iwarp_unit *u)
+{
+    return u->body.b + MPA_LENGTH_LEN + u->ddp.head;
+}
 
 /* What contradicts the documents. */
 enum iwarp_fault {

@@ -4,14 +4,17 @@
 #include "dissect/mad/cm.h"
 #include "dissect/ulp/service.h"
 #include "src/iwarp/again.h"
+#include "src/ulp/streams/sending.h"
 #include "src/ulp/ulp_impl.h"
 
 #include <stdlib.h>
 
-#define READS  64                           /* READ requests of an end whose responses are to come */
-#define MARKED 8                            /* guesses per connection */
-#define SPANS  32                           /* pieces of the stream of an end of which the command is known */
-#define PS_TCP UINT64_C(0x0000000001060000) /* service ids of RDMA-CM for TCP ports */
+#define READS      64                           /* READ requests of an end whose responses are to come */
+#define MARKED     8                            /* guesses per connection */
+#define SPANS      32                           /* pieces of the stream of an end of which the command is known */
+#define HELD       64                           /* FPDUs that are kept until the protocol is known, */
+#define HELD_BYTES (128u << 10)                 /* and bytes of them */
+#define PS_TCP     UINT64_C(0x0000000001060000) /* service ids of RDMA-CM for TCP ports */
 
 /* A READ request. */
 struct read_asked {
@@ -21,13 +24,7 @@ struct read_asked {
 
 /* What one end sends. */
 struct stream_side {
-    uint8_t *bytes; /* of a SEND of several FPDUs */
-    uint32_t len, cap, fpdus;
-    bool begun, cut; /* cut: bytes of it are missing from `len` on */
-    uint32_t msn;
-    uint64_t frame;
-    ns_t start;
-    uint32_t seq;       /* sequence number of its first byte */
+    struct sending send;
     struct again again; /* retransmitted segments */
     struct {
         struct seq_span at;
@@ -39,6 +36,13 @@ struct stream_side {
     uint8_t looks, proto; /* of the latest SEND, while the protocol is not known: enum ulp_looks, its place plus 1 */
 };
 
+/* An FPDU that is kept. */
+struct held {
+    struct held *next;
+    struct iwarp_unit unit;
+    uint8_t b[];
+};
+
 /* An iWARP connection. */
 struct ulp_stream {
     const struct iwarp_conn *conn;
@@ -48,6 +52,9 @@ struct ulp_stream {
     bool given_up;
     struct stream_trips trips;
     struct stream_side side[IWARP_SIDES];
+    struct held *held; /* without `c`: from the first SEND on that looks like a protocol, newest first */
+    uint32_t n_held, held_bytes;
+    bool held_again; /* they are being taken again */
     struct ulp_stream *next;
 };
 
@@ -78,12 +85,28 @@ static struct ulp_stream *stream_of(struct ulp *u, const struct iwarp_conn *c)
     return s;
 }
 
+static void held_free(struct ulp *u, struct held *h)
+{
+    for (struct held *next; h; h = next) {
+        next = h->next;
+        room_free(u, h, sizeof *h + h->unit.body.len);
+    }
+}
+
+static void held_drop(struct ulp *u, struct ulp_stream *s)
+{
+    held_free(u, s->held);
+    s->held = NULL;
+    s->n_held = s->held_bytes = 0;
+}
+
 static void stream_free(struct ulp *u, struct ulp_stream *s, enum ulp_end why)
 {
     if (s->c)
         ulp_conn_free(s->c, why);
+    held_drop(u, s);
     for (unsigned i = 0; i < IWARP_SIDES; i++)
-        room_free(u, s->side[i].bytes, s->side[i].cap);
+        room_free(u, s->side[i].send.bytes, s->side[i].send.cap);
     trips_give(u, s->trips.of);
     room_free(u, s, sizeof *s);
 }
@@ -163,7 +186,7 @@ static void detach(struct ulp_stream *s)
 
 /* A SEND of a connection whose protocol is not known, or not sure: two in a row of one end must look alike, unless one
  * tells. */
-static void guess(struct ulp *u, struct ulp_stream *s, enum iwarp_side side, const uint8_t *b, uint32_t n)
+static void guess(struct ulp *u, struct ulp_stream *s, enum iwarp_side side, const struct ulp_message *m)
 {
     struct stream_side *d = &s->side[side];
     enum iwarp_side other = iwarp_other(side);
@@ -172,10 +195,11 @@ static void guess(struct ulp *u, struct ulp_stream *s, enum iwarp_side side, con
     unsigned i = 0;
     bool told;
 
-    if (s->given_up || s->tries++ > 4 * MARKED)
+    if (s->given_up || s->held_again || s->tries++ > 4 * MARKED)
         return;
     for (; ulp_protos[i]; i++)
-        if ((!user || user == ulp_protos[i]) && ulp_protos[i]->looks && (looks = ulp_protos[i]->looks(b, n, true)))
+        if ((!user || user == ulp_protos[i]) && ulp_protos[i]->looks &&
+            (looks = ulp_protos[i]->looks(m->body.b, m->body.len, !m->cut)))
             break;
     told = looks != LOOKS_OTHER && (user || ulp_looks_first(looks) || (d->proto == i + 1 && d->looks == looks));
     if (s->c && (told || ulp_doubted(s->c)))
@@ -228,53 +252,6 @@ static struct command *deliver(struct ulp_stream *s, const struct iwarp_unit *w,
     return (struct command *)m->command;
 }
 
-/* Room for the first `need` bytes of a SEND; false: there is none. */
-static bool reserve(struct ulp *u, struct stream_side *d, uint32_t need)
-{
-    uint32_t cap = d->cap ? d->cap : 4096;
-    uint8_t *grown;
-
-    while (cap < need)
-        cap *= 2;
-    if (cap == d->cap)
-        return true;
-    if (!room_take(observer_room(u->observer), cap - d->cap, true))
-        return false;
-    grown = realloc(d->bytes, cap);
-    if (!grown) {
-        room_give(observer_room(u->observer), cap - d->cap);
-        return false;
-    }
-    d->bytes = grown;
-    d->cap = cap;
-    return true;
-}
-
-/* Keep the bytes of a segment of a SEND. */
-static void keep(struct ulp *u, struct stream_side *d, const struct iwarp_unit *w)
-{
-    uint32_t n = w->payload ? w->payload_len : 0;
-
-    if (w->ddp.mo == 0 || !d->begun || d->msn != w->ddp.msn) {
-        d->len = d->fpdus = 0;
-        d->begun = true;
-        d->cut = w->ddp.mo != 0;
-        d->msn = w->ddp.msn;
-        d->start = w->first;
-        d->seq = w->seq;
-    }
-    d->fpdus++;
-    d->cut |= w->ddp.mo != d->len || !w->whole || d->len + (uint64_t)n > ULP_MESSAGE_MAX;
-    if (d->cut || !n)
-        return;
-    if (!reserve(u, d, d->len + n)) {
-        d->cut = true;
-        return;
-    }
-    memcpy(d->bytes + d->len, w->payload, n);
-    d->len += n;
-}
-
 /* Whether the layers of the packet have bytes of their own: those of an upper protocol would take their place. */
 static bool has_message(const struct pkt *p)
 {
@@ -302,10 +279,73 @@ static bool make_room(struct ulp *u, struct pkt *p)
     return true;
 }
 
+static bool is_send(unsigned opcode)
+{
+    return opcode >= RDMAP_SEND && opcode <= RDMAP_SEND_SE_INV;
+}
+
+/* Whether the unit is a segment of the SEND that `of` is one of. */
+static bool same_send(const struct iwarp_unit *of, const struct iwarp_unit *u)
+{
+    return u->side == of->side && is_send(u->ddp.opcode) && u->ddp.msn == of->ddp.msn;
+}
+
+/* The protocol is not known yet: keep the unit. Nothing is kept before a SEND that may tell, but its own segments. */
+static void hold(struct ulp *u, struct ulp_stream *s, const struct iwarp_unit *w)
+{
+    size_t n = sizeof(struct held) + w->body.len;
+    bool may_tell = s->side[0].proto || s->side[1].proto;
+    struct held *h;
+
+    if (s->held_again)
+        return;
+    if (s->given_up || s->tries > 4 * MARKED || (!may_tell && (w->ddp.last || !is_send(w->ddp.opcode)))) {
+        held_drop(u, s);
+        return;
+    }
+    if (s->n_held == HELD || s->held_bytes + w->body.len > HELD_BYTES)
+        held_drop(u, s);
+    if (!(h = room_new(u, n)))
+        return;
+    h->unit = *w;
+    memcpy(h->b, w->body.b, w->body.len);
+    h->unit.body = (struct ulp_body){h->b, w->body.len, LAYER_MESSAGE};
+    if (w->payload)
+        h->unit.payload = h->b + (w->payload - w->body.b);
+    h->next = s->held;
+    s->held = h;
+    s->n_held++;
+    s->held_bytes += w->body.len;
+}
+
+static void take(struct ulp *u, const struct iwarp_unit *w, struct pkt *show);
+
+/* The protocol is known by the SEND at hand: what was kept before it comes first. */
+static void take_held(struct ulp *u, struct ulp_stream *s, const struct iwarp_unit *w)
+{
+    struct sending *d = &s->side[w->side].send, own = *d;
+    struct held *list = NULL;
+
+    for (struct held *h; (h = s->held); list = h) { /* oldest first */
+        s->held = h->next;
+        h->next = list;
+    }
+    held_drop(u, s);
+    *d = (struct sending){.begun = false};
+    s->held_again = true;
+    for (const struct held *h = list; h && s->c; h = h->next)
+        if (!same_send(w, &h->unit))
+            take(u, &h->unit, NULL);
+    s->held_again = false;
+    room_free(u, d->bytes, d->cap);
+    *d = own;
+    held_free(u, list);
+}
+
 /* A segment of a SEND. */
 static struct command *take_send(struct ulp *u, struct ulp_stream *s, const struct iwarp_unit *w, struct pkt *show)
 {
-    struct stream_side *d = &s->side[w->side];
+    struct sending *d = &s->side[w->side].send;
     bool only = w->ddp.mo == 0 && w->ddp.last && w->whole;
     struct ulp_message m = {.packets = 1, .start = w->first};
 
@@ -313,15 +353,19 @@ static struct command *take_send(struct ulp *u, struct ulp_stream *s, const stru
         m.body = (struct ulp_body){w->payload, w->payload_len, w->body.off + MPA_LENGTH_LEN + DDP_UNTAGGED_LEN};
         d->begun = false;
     } else {
-        keep(u, d, w);
+        sending_keep(u, d, w);
         if (!w->ddp.last)
             return NULL;
         d->begun = false;
-        m = (struct ulp_message){
-            .body = {d->bytes, d->len, LAYER_MESSAGE}, .packets = d->fpdus, .start = d->start, .cut = d->cut};
+        m = (struct ulp_message){.body = {d->bytes, d->len, LAYER_MESSAGE, d->total > d->len ? d->total - d->len : 0},
+                                 .packets = d->fpdus,
+                                 .start = d->start,
+                                 .cut = d->cut};
     }
     if (!s->c || !believe(s, w->side, &m))
-        guess(u, s, w->side, m.body.b, m.body.len);
+        guess(u, s, w->side, &m);
+    if (s->c && s->held)
+        take_held(u, s, w);
     if (!s->c || (!m.body.len && m.cut) || !(s->c->sure || is_taken(s, w->side)))
         return NULL;
     if (show && make_room(u, show))
@@ -329,6 +373,7 @@ static struct command *take_send(struct ulp *u, struct ulp_stream *s, const stru
     if (m.show && !only) {
         struct ulp_body shown = shown_put(u, show, m.body.b, m.body.len);
         m.show = shown.len ? show : NULL;
+        shown.more = m.body.more;
         m.body = shown.len ? shown : m.body;
     }
     return deliver(s, w, &m);
@@ -340,9 +385,9 @@ static struct command *take_send(struct ulp *u, struct ulp_stream *s, const stru
 static struct command *moved(struct ulp_stream *s, enum iwarp_side of, uint32_t stag, uint64_t to,
                              const struct iwarp_unit *w, struct pkt *show)
 {
-    const struct moved m = {.b = w->payload,
+    const struct moved m = {.b = iwarp_payload(w),
                             .len = w->payload_len,
-                            .cap = w->payload ? w->payload_len : 0,
+                            .cap = w->captured,
                             .frame = w->frame,
                             .now = w->now,
                             .by = side_of(s, w->side)};
@@ -415,11 +460,6 @@ static struct command *take_read_response(struct ulp_stream *s, const struct iwa
 
 /* --- FPDUs ------------------------------------------------------------------------------------ */
 
-static bool is_send(unsigned opcode)
-{
-    return opcode >= RDMAP_SEND && opcode <= RDMAP_SEND_SE_INV;
-}
-
 /* The bytes of an end from `seq` up to those of the unit belong to the command: segments of them that were
  * retransmitted do, too. */
 static void tie(struct stream_side *d, uint32_t seq, const struct iwarp_unit *w, struct command *cmd)
@@ -455,6 +495,22 @@ static void on_again(void *user, const struct iwarp_conn *c, enum iwarp_side sid
     }
 }
 
+/* An FPDU that is no SEND. */
+static struct command *take_other(struct ulp_stream *s, const struct iwarp_unit *w, struct pkt *show)
+{
+    switch (w->ddp.opcode) {
+    case RDMAP_WRITE:
+        return moved(s, iwarp_other(w->side), w->ddp.stag, w->ddp.to, w, show);
+    case RDMAP_READ_REQUEST:
+        return take_read_request(s, w);
+    case RDMAP_READ_RESPONSE:
+        return take_read_response(s, w, show);
+    case RDMAP_TERMINATE:
+        return take_terminate(s, w);
+    }
+    return NULL;
+}
+
 /* A unit, and the packet that shows it or NULL. */
 static void take(struct ulp *u, const struct iwarp_unit *w, struct pkt *show)
 {
@@ -474,18 +530,12 @@ static void take(struct ulp *u, const struct iwarp_unit *w, struct pkt *show)
     u->stream_data = false;
     if (is_send(w->ddp.opcode))
         d = take_send(u, s, w, show);
-    else if (!s->c)
-        return;
-    else if (w->ddp.opcode == RDMAP_WRITE)
-        d = moved(s, iwarp_other(w->side), w->ddp.stag, w->ddp.to, w, show);
-    else if (w->ddp.opcode == RDMAP_READ_REQUEST)
-        d = take_read_request(s, w);
-    else if (w->ddp.opcode == RDMAP_READ_RESPONSE)
-        d = take_read_response(s, w, show);
-    else if (w->ddp.opcode == RDMAP_TERMINATE)
-        d = take_terminate(s, w);
+    else if (s->c)
+        d = take_other(s, w, show);
+    if (!s->c)
+        hold(u, s, w);
     if (d)
-        tie(&s->side[w->side], is_send(w->ddp.opcode) && w->ddp.mo ? s->side[w->side].seq : w->seq, w, d);
+        tie(&s->side[w->side], is_send(w->ddp.opcode) && w->ddp.mo ? s->side[w->side].send.seq : w->seq, w, d);
     if (show && s->c)
         ulp_note_stream(s->c, show, d, side_of(s, w->side), is_send(w->ddp.opcode));
     if (s->c && s->c->wrong) {

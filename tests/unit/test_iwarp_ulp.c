@@ -81,7 +81,7 @@ static void nvme_start(struct tcp_run *r)
 }
 
 /* The host asks for 1024 bytes to be read or written, at 0x4000, key 0x99. */
-static void nvme_ask(struct tcp_run *r, uint8_t opcode)
+static void nvme_ask(struct tcp_run *r, uint8_t opcode, uint32_t msn)
 {
     uint8_t capsule[64] = {opcode, 0x40, 7, 0, 1};
 
@@ -90,13 +90,13 @@ static void nvme_ask(struct tcp_run *r, uint8_t opcode)
     capsule[35] = 0x99;
     capsule[39] = 0x40;
     capsule[48] = 1; /* blocks - 1 */
-    send_bytes(r, CLIENT, 1, capsule, 64);
+    send_bytes(r, CLIENT, msn, capsule, 64);
 }
 
 static void nvme_write(struct tcp_run *r)
 {
     nvme_start(r);
-    nvme_ask(r, 1);
+    nvme_ask(r, 1, 1);
 }
 
 static struct ulp *timed_commands(struct tcp_run *r)
@@ -182,7 +182,7 @@ Test(iwarp, retransmitted_segments_count_for_their_command)
         n = half + make_fpdu(b + half, &rest, 512, false);
         store_be32(b + n - 4, mpa_crc(b + half, n - half - 4));
         nvme_start(r);
-        nvme_ask(r, 2);
+        nvme_ask(r, 2, 1);
         from = r->seq[SERVER];
         tcp_segment(r, SERVER, from, b, 400, 400);
         tcp_segment(r, SERVER, from + 400, b + 400, 400, 400);
@@ -224,13 +224,44 @@ Test(iwarp, data_and_a_response_before_their_command)
         send_fpdu(r, SERVER, &rest, 512);
         send_bytes(r, SERVER, 1, done, 16);
         r->frame += late[i];
-        nvme_ask(r, 2);
+        nvme_ask(r, 2, 1);
         ulp_finish(u);
         cr_assert_eq(commands_over, 1, "%u", commands_over);
         cr_expect_eq(the_command.ended, i ? ULP_OPEN : ULP_COMPLETED, "%u", the_command.ended);
         cr_expect_eq(the_command.moved[ULP_TO_CLIENT], i ? 0 : 1024);
         cr_expect_eq(ulp_sums(u)->untied, i ? 1024 : 0);
         cr_expect_eq(ulp_sums(u)->tied, i ? 0 : 1024);
+        ulp_free(u);
+        tcp_run_free(r);
+    }
+}
+
+/* No request of MPA: what passed before the second command tells the protocol is told, too. */
+Test(iwarp, the_first_command_of_a_capture_that_begins_later)
+{
+    const uint32_t sizes[] = {512, 40000}; /* of each of the READs; four of the larger ones are not kept */
+
+    for (unsigned i = 0; i < ARRAY_LEN(sizes); i++) {
+        struct tcp_run *r = tcp_run_new();
+        struct ulp *u = timed_commands(r);
+        struct ddp d = a_write(0x99, 0x4000, true), none = a_write(0x98, 0x4000, true);
+        uint8_t done[16] = {[12] = 7};
+        commands_over = 0;
+        send_fpdu(r, CLIENT, &none, 100);
+        send_fpdu(r, CLIENT, &none, 100);
+        send_fpdu(r, CLIENT, &none, 100);
+        for (uint32_t k = 1; k < 4; k++) {
+            nvme_ask(r, 2, k);
+            send_fpdu(r, SERVER, &d, 1024);
+            for (unsigned more = 0; i && more < 4; more++)
+                send_fpdu(r, SERVER, &none, sizes[i]);
+            send_bytes(r, SERVER, k, done, 16);
+        }
+        ulp_finish(u);
+        cr_expect_eq(commands_over, i ? 2 : 3, "%u", commands_over);
+        cr_expect_eq(the_command.ended, ULP_COMPLETED);
+        cr_expect_eq(ulp_sums(u)->tied, commands_over * 1024);
+        cr_expect_eq(all_faults(r), 0);
         ulp_free(u);
         tcp_run_free(r);
     }
