@@ -166,10 +166,13 @@ static bool is_sure(const struct judged *a, bool above)
     return known && (!above || is_nak(a->p));
 }
 
-/* Needs (N_*) of the verdict. Messages counted from the first one on need no other response. */
+/* Needs (N_*) of the verdict. Messages counted from the first one on need no other response, unless some may have been
+ * missed behind a READ of which the number of PSNs is not known. */
 static unsigned msn_needs(const struct judged *a, bool above)
 {
-    return (a->f->history->msn.from_start ? 0 : N_CLOCK) | (is_sure(a, above) ? 0 : N_COMPLETE);
+    bool counted = a->f->history->msn.from_start && !a->h->vague;
+
+    return (counted ? 0 : N_CLOCK) | (is_sure(a, above) ? 0 : N_COMPLETE);
 }
 
 /* True if this MSN is wrong for the same fault as an earlier one: none since has agreed with the messages, or the MSN

@@ -165,14 +165,17 @@ static bool is_answered(const struct req_dir *h, const struct gap_seen *g)
 static void note_gap_closed(struct judge *j, const struct judged *a)
 {
     struct gap_seen *g = &a->f->history->gap;
+    const struct kind_state *k = &a->f->kind[KIND_REQ];
     const struct req_dir *h = a->h;
     ns_t elapsed = a->p->frame->ts - g->ts;
+    /* a responder that has migrated drops what still takes the old path */
+    bool migrated = k->path_changed && k->path_ts >= g->ts;
 
     if (!g->frame || g->psn != a->p->bth.psn)
         return;
     a->f->history->ignored = false;
     if (elapsed < NAK_COMES_WITHIN || psn_diff(h->next, a->p->bth.psn) < 3 || j->o.profile == PROFILE_NV || h->loose ||
-        h->vague || j->backwards || is_answered(h, g)) {
+        h->vague || j->backwards || migrated || is_answered(h, g)) {
         g->frame = 0;
         return;
     }
