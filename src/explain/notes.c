@@ -325,13 +325,19 @@ static struct copy behind_in(const struct rounds *s, unsigned run, uint32_t psn,
     return first;
 }
 
-/* The packet that passed in a round before the PSN of a NAK: with a READ, its request. */
-static struct copy prev_copy(const struct rounds *s, const struct event *e, unsigned run)
+/* The PSN of the request packet before the PSN that NAK `e` is for: of a READ, that of its request. */
+static uint32_t prev_request(const struct event *e)
 {
     uint32_t psn = psn_prev(e->p->bth.psn);
     const struct read_req *a = req_dir_read(e->h, psn, 0);
 
-    return copy_of(s, run, a ? a->psn : psn);
+    return a ? a->psn : psn;
+}
+
+/* The copy of that packet in a round. */
+static struct copy prev_copy(const struct rounds *s, const struct event *e, unsigned run)
+{
+    return copy_of(s, run, prev_request(e));
 }
 
 /* Which round (0: the latest, 1: the one before) a sequence NAK for `psn` answers. The packet that triggered it has a
@@ -368,9 +374,8 @@ static unsigned run_of_nak(const struct rounds *s, const struct event *e, ns_t r
  */
 static void find_kept(struct rounds *s, const struct event *e, unsigned run)
 {
-    uint32_t psn = psn_prev(e->p->bth.psn);
-    const struct read_req *a = req_dir_read(e->h, psn, 0);
-    const struct copies *c = copies_of(s, psn = a ? a->psn : psn);
+    uint32_t psn = prev_request(e);
+    const struct copies *c = copies_of(s, psn);
     unsigned in = run;
 
     if (!s->runs[run].at || psn_diff(psn, s->runs[run].psn) <= 0 || c->psn != psn ||
