@@ -7,8 +7,9 @@
 #include <string.h>
 
 #define SCHEMA "rdmagen-conformance/2"
-#define SCHEMA_BEFORE                                                                                                  \
-    "rdmagen-conformance/1" /* its dut is a text, with devices beside it; tester has less, and link the rest */
+/* Of older cards: dut is a text, and devices, a list, stands beside it; tester lacks u_ns and L0_ns, which link has as
+ * error_ns and least_ns. */
+#define SCHEMA_BEFORE "rdmagen-conformance/1"
 
 enum kind { TEXT, DUT, NAME, RESULT, CELL, FLAG, NUMBER, COUNT, NO_COUNT, SETTINGS, OBJECT, ROWS, TEXTS, NUMBERS };
 

@@ -198,24 +198,28 @@ static int option_profile(struct conformance_job *j, const char *arg)
     return status;
 }
 
+/* A number from 1 to `most`. */
+static int number_of(const char *option, const char *arg, unsigned most, uint64_t *n)
+{
+    return opt_number(arg, 1, most, n) ? 0 : cli_error("--%s %s: expected a number from 1 to %u", option, arg, most);
+}
+
 static int option_addresses(struct conformance_job *j, const char *arg)
 {
-    uint64_t n;
+    uint64_t n = 0;
+    int status = number_of("addresses", arg, ADDRESSES_MAX, &n);
 
-    if (!opt_number(arg, 1, ADDRESSES_MAX, &n))
-        return cli_error("--addresses %s: expected a number from 1 to %d", arg, ADDRESSES_MAX);
     j->config.addresses = (uint8_t)n;
-    return 0;
+    return status;
 }
 
 static int option_repeat(struct conformance_job *j, const char *arg)
 {
-    uint64_t n;
+    uint64_t n = 0;
+    int status = number_of("repeat", arg, REPEAT_MAX, &n);
 
-    if (!opt_number(arg, 1, REPEAT_MAX, &n))
-        return cli_error("--repeat %s: expected a number from 1 to %d", arg, REPEAT_MAX);
     j->run.repeat = (unsigned)n;
-    return 0;
+    return status;
 }
 
 /* Options whose argument is kept as it is, and those without one that are remembered: where in the job. */
