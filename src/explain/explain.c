@@ -370,6 +370,7 @@ static void note_answer(struct explainer *x, const struct event *e, struct flow_
     r->psn = psn;
     r->frame = frame_u32(e->p);
     r->icrc = icrc;
+    r->ip_id = frame_ip_id(e->p);
     r->ts = e->p->frame->ts;
 }
 

@@ -101,8 +101,9 @@ struct incident {
      * response, by its PSN; of the first and the latest of its `n` copies at `tap`, ICRC (0: not captured) and time;
      * the fact that says so. */
     struct {
-        bool known, response, doubled; /* doubled: an identical copy came soon after the latest one */
-        uint8_t how;                   /* enum gone_how */
+        bool known, response;
+        bool doubled, unlike; /* as in struct seen_copies */
+        uint8_t how;          /* enum gone_how */
         uint8_t fact;
         uint16_t n;
         uint32_t psn, icrc_first, icrc, tap;

@@ -116,6 +116,7 @@ struct noted_response {
     uint32_t answer;             /* latest frame of a READ response or ATOMIC ACK; 0: none */
     bool acked;                  /* a later PSN had been acknowledged before */
     uint8_t kind;                /* enum response_kind of the first one */
+    uint16_t ip_id;              /* of the latest one; 0 for IPv6 */
     ns_t ts, ts_first;           /* of the latest, of the first */
 };
 #define NOTED_RESPONSES_MIN 16 /* slots at first */

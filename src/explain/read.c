@@ -468,6 +468,21 @@ static void drop_run(struct explainer *x, struct flow_notes *t)
     t->responses.repeats = true;
 }
 
+/* True if the late response is the one that its requester asked for again, as its responder sent it after one that came
+ * before, or as it came no sooner than such a response can: what is repeated behind it is lost once more.
+ *
+ *   READ again         2
+ *   response       1 3   2   4       2 was lost; 3, repeated behind it, as well
+ */
+static bool is_repeated(const struct event *e, const struct flow_notes *t, uint32_t late)
+{
+    const struct noted_response *r = response_slot(t, late), *before = response_noted(t, psn_prev(t->responses.next));
+    const struct read_req *a = req_dir_read(e->h, late, 0);
+    int order = before ? sent_order(r->ip_id, before->ip_id) : 0;
+
+    return order ? order > 0 : a && a->again && e->h->rtt && r->ts - a->ts >= e->h->rtt;
+}
+
 void explain_read_response(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     uint32_t psn = e->p->bth.psn, late = t->responses.late;
@@ -484,9 +499,10 @@ void explain_read_response(struct explainer *x, const struct event *e, struct fl
     t->responses.behind = psn_add(psn, 1);
     t->responses.late_incident = NO_INCIDENT;
     t->responses.late = UINT32_MAX;
-    if (goes_on && st && st->cause == CAUSE_LOST_READ_RESPONSE && st->psn == late) {
+    if (goes_on && st && st->cause == CAUSE_LOST_READ_RESPONSE && st->psn == late && !is_repeated(e, t, late)) {
         t->responses.next = psn_add(psn, 1);
         report_late_response(x, e, t, late, t->responses.last_frame, st);
+        return; /* it is in its turn itself */
     }
     if (!comes_late(t, e)) {
         t->responses.next = psn_add(psn, 1);

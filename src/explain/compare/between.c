@@ -50,6 +50,7 @@ static struct seen_copies copies_of_gone(struct explainer *x, const struct incid
                                 .n = st->gone.n,
                                 .response = st->gone.response,
                                 .doubled = st->gone.doubled,
+                                .unlike = st->gone.unlike,
                                 .icrc_first = st->gone.icrc_first,
                                 .icrc = st->gone.icrc,
                                 .ts_first = st->gone.ts_first,

@@ -28,7 +28,8 @@ struct seen_copies copies_of_request(const struct explainer *x, const struct req
                                 .icrc = s->icrc,
                                 .ts_first = s->ts_first,
                                 .ts = s->ts,
-                                .doubled = s->same};
+                                .doubled = s->same,
+                                .unlike = s->ip_id || s->copies + s->same <= 2};
 }
 
 struct seen_copies copies_of_response(const struct explainer *x, uint32_t flow, const struct noted_response *r)
@@ -42,7 +43,8 @@ struct seen_copies copies_of_response(const struct explainer *x, uint32_t flow, 
                                 .icrc_first = r->icrc_first,
                                 .icrc = r->icrc,
                                 .ts_first = r->ts_first,
-                                .ts = r->ts};
+                                .ts = r->ts,
+                                .unlike = r->ip_id || r->first == r->frame};
 }
 
 bool copies_at(const struct explainer *x, uint32_t flow, uint32_t psn, bool response, struct seen_copies *c)
@@ -108,11 +110,12 @@ static bool are_alike(const struct seen_copies *c)
     return c->n > 1 && c->icrc == c->icrc_first;
 }
 
+/* Copies between the first and the latest one, which no tap keeps, may be like the first one. */
 static bool are_told_by_icrc(const struct seen_copies *a, const struct seen_copies *b)
 {
     if (!a->icrc_first || !b->icrc_first)
         return false;
-    return a->icrc_first != b->icrc_first || (!are_alike(a) && !are_alike(b));
+    return a->icrc_first != b->icrc_first || (!are_alike(a) && !are_alike(b) && a->unlike && b->unlike);
 }
 
 enum first_copies copies_compare(const struct explainer *x, const struct seen_copies *a, const struct seen_copies *b)
@@ -122,7 +125,8 @@ enum first_copies copies_compare(const struct explainer *x, const struct seen_co
 
     if (told && a->icrc_first == b->icrc_first)
         return FIRST_SAME;
-    if (told && (a->icrc == b->icrc_first || b->icrc == a->icrc_first)) /* the latest copy of the other tap */
+    if (told && a->unlike && b->unlike &&
+        (a->icrc == b->icrc_first || b->icrc == a->icrc_first)) /* the latest copy of the other tap */
         return a->icrc == b->icrc_first ? FIRST_LATER : FIRST_EARLIER;
     c = clocks_at(x, a, b);
     if (!c.known)
@@ -162,12 +166,22 @@ bool copies_are_alike(const struct sent *s)
 }
 
 /* Whether the first copies `s` and `o` that two taps saw were both seen before either tap saw the latest copy: then
- * they are one, although no ICRC tells copies apart. */
-static bool are_before_latest(const struct explainer *x, uint32_t tap, const struct sent *s, uint32_t there,
-                              const struct sent *o)
+ * they are one, although no ICRC tells copies apart. Of more than two the tap that they pass first does not keep when
+ * it saw the second one.
+ *
+ *     s     first ... 2nd ................. latest
+ *     o               first ............... latest        it may be the 2nd one
+ */
+static bool are_before_latest(const struct explainer *x, const struct req_dir *a, const struct sent *s,
+                              const struct req_dir *b, const struct sent *o)
 {
     ns_t first = o->ts_first, latest = o->ts, error;
+    uint32_t tap = copies_tap(x, a->flow), there = copies_tap(x, b->flow);
+    bool more = s->copies + s->same > 2 && !copies_pass_first(x, b->flow, a->flow),
+         more_there = o->copies + o->same > 2 && !copies_pass_first(x, a->flow, b->flow);
 
+    if (more || more_there)
+        return false;
     if (!explain_clock_known(x, there, tap, &first, &error) || !explain_clock_known(x, there, tap, &latest, &error))
         return false;
     return s->ts > s->ts_first && first < s->ts - error && (o->ts == o->ts_first || s->ts_first < latest - error);
@@ -184,7 +198,7 @@ bool copies_are_one(const struct explainer *x, uint32_t flow, uint32_t other, co
     here = copies_of_request(x, a, o);
     there = copies_of_request(x, b, s);
     if (!are_told_by_icrc(&here, &there) || s->same)
-        return are_before_latest(x, here.tap, o, there.tap, s);
+        return are_before_latest(x, a, o, b, s);
     if (o->icrc_first != s->icrc_first)
         return false;
     return s->copies == 1 || o->ts_first < explain_clock(x, there.tap, here.tap, s->ts);
@@ -230,6 +244,7 @@ void copies_gone(struct incident *st, enum gone_how how, const struct seen_copie
     st->gone.how = (uint8_t)how;
     st->gone.response = c->response;
     st->gone.doubled = c->doubled;
+    st->gone.unlike = c->unlike;
     st->gone.fact = (uint8_t)(st->n_facts - 1);
     st->gone.n = (uint16_t)c->n;
     st->gone.tap = c->tap;

@@ -22,6 +22,8 @@ struct seen_copies {
     unsigned n;                /* copies; 2 responses: 2 or more */
     bool response;
     bool doubled; /* an identical copy came soon after the latest one: it may be that, seen twice */
+    bool unlike;  /* no two of them have one ICRC, unless the network duplicated it: each has an IP identification, or
+                     there is none between the first and the latest one */
 };
 
 /* How the first copy that one tap saw stands to that of another tap. */
