@@ -100,6 +100,14 @@ static ns_t epoch_of(const struct conform_run *r)
     return between ? between->epoch(between->user) : least;
 }
 
+/* How long this side waited with nothing to do; NULL: time is virtual. */
+static struct idle *idle_of(const struct conform_run *r)
+{
+    const struct script_middle *between = middle_of(r);
+
+    return between ? between->idle(between->user) : r->live ? &r->live->live->idle : NULL;
+}
+
 static int begin_capture(const struct conform_run *r, const struct conform_outcome *o, struct tap_set *tap)
 {
     const struct tap_opts opts = {.snaplen = o->test->snaplen};
@@ -330,8 +338,10 @@ static int run_script(const struct conform_run *r, const char *text, struct conf
     uint64_t lost = 0;
     int e = begin_capture(r, o, &tap), closed;
 
-    if (late_of(r))
+    if (late_of(r)) {
         late_begin(late_of(r));
+        idle_begin(idle_of(r));
+    }
     if (e == 0)
         e = keep_text(o, ".rdma", text, strlen(text));
     if (e == 0) {
@@ -393,15 +403,18 @@ static int measure(const struct conform_run *r, struct conform_outcome *o, const
 {
     const struct conform_test *t = o->test;
     const struct late *l = late_of(r);
-    struct late *by_capture = l && t->n_measures ? malloc(sizeof *by_capture) : NULL;
+    struct measure_tester *tester = l && t->n_measures ? malloc(sizeof *tester) : NULL;
     ns_t now = epoch_of(r); /* not the same if the clock was set, or runs faster or slower */
     int e = 0;
 
-    if (by_capture)
-        late_on_clock(l, epoch < now ? epoch : now, epoch > now ? epoch : now, by_capture);
+    if (tester) {
+        late_on_clock(l, epoch < now ? epoch : now, epoch > now ? epoch : now, &tester->late);
+        tester->idle = idle_of(r);
+        tester->epoch = now;
+    }
     if (t->n_measures)
-        e = l && !by_capture ? -ENOMEM : measure_capture(o->capture, d->mac, t->measures, t->n_measures, by_capture, m);
-    free(by_capture);
+        e = l && !tester ? -ENOMEM : measure_capture(o->capture, d->mac, t->measures, t->n_measures, tester, m);
+    free(tester);
     metrics_gather(&all->metrics, m);
     all->runs++;
     if (e == 0 && o->result == CONFORM_PASS && !in_time_enough(&all->metrics, all->runs))

@@ -179,6 +179,7 @@ static int take(struct forward *w, unsigned port)
             break;
         w->received++;
         w->now = live_now();
+        idle_frame(&w->idle, w->now);
         if (w->seen)
             w->seen(w->user, port, f.data, f.len, w->now);
         bridge_rx(w->bridge, port, f.data, f.len, f.lost, w->now);
@@ -204,6 +205,8 @@ static int wait_for_work(struct forward *w, bool blocked, ns_t end)
     now = live_now();
     late_waited(&w->late, w->now, next, now);
     late_mark_waited(&w->late, now);
+    if (!blocked && next > w->now) /* else it has frames to send, or looks for more */
+        idle_waited(&w->idle, w->now, now);
     for (unsigned i = 0; i < NET_HOSTS; i++)
         backend_polled(w->backend[i], fds[i].revents);
     return r;

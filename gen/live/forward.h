@@ -28,6 +28,7 @@ struct forward {
     ns_t epoch;                                               /* ns since 1970 at live_now() = 0 */
     uint64_t received;                                        /* frames */
     struct late late;                                         /* since the caller's late_begin() */
+    struct idle idle;                                         /* since the caller's idle_begin() */
 };
 
 /* Open both ports. 0, or a negative errno with *err filled; forward_close() has to follow in any case. */

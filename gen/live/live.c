@@ -28,10 +28,12 @@ bool live_net_out(struct live *l, const uint8_t *data, uint32_t len)
     }
     if (r == -EAGAIN)
         return false;
-    if (r < 0)
+    if (r < 0) {
         l->unsent++;
-    else
-        live_record(l, data, len, false, NULL);
+        return true;
+    }
+    idle_frame(&l->idle, live_now());
+    live_record(l, data, len, false, NULL);
     return true;
 }
 
@@ -64,6 +66,7 @@ static ns_t when_taken(struct live *l, struct backend_frame *f)
     age = age > 0 && age < NS_PER_S ? age : 0;
     late_mark(&l->late, now);
     late_note(&l->late, now - age, now);
+    idle_frame(&l->idle, now);
     return now - age;
 }
 
@@ -143,6 +146,7 @@ static int send_frames(struct live *l, bool *busy)
         len = ep_tx(l->ep, room, BACKEND_FRAME_MAX, now);
         if (len <= 0)
             break;
+        idle_frame(&l->idle, now);
         live_record(l, room, (uint32_t)len, false, NULL);
         l->backend->ops->push(l->backend, (uint32_t)len);
         *busy = true;
@@ -167,6 +171,8 @@ static int wait_until(struct live *l, ns_t when, ns_t due)
     end = live_now();
     late_waited(&l->late, begin, due, end);
     late_mark_waited(&l->late, end);
+    if (!l->blocked) /* else it has frames to send, which its interface does not take */
+        idle_waited(&l->idle, begin, end);
     backend_polled(l->backend, p.revents);
     return r;
 }

@@ -8,6 +8,7 @@
 #include "gen/endpoint/unreach.h"
 #include "gen/live/backend.h"
 #include "gen/live/clock_sync.h"
+#include "gen/live/idle.h"
 #include "gen/live/impair.h"
 #include "gen/live/late.h"
 #include "gen/live/neigh.h"
@@ -88,6 +89,7 @@ struct live {
     uint64_t unsent;  /* frames dropped because it stayed full */
     bool progressed;  /* `net` delivered a frame in this step: return before waiting */
     struct late late; /* since the caller's late_begin() */
+    struct idle idle; /* since the caller's idle_begin() */
     uint64_t raised;  /* cm_agent_raised() when a step returned last: if there are more events, return before waiting */
     void *user;       /* config's */
     void (*frame)(void *user, const uint8_t *data, uint32_t len, ns_t when);

@@ -211,8 +211,10 @@ void dut_begin(struct script *s, const char *fmt, ...)
 
 bool dut_refused(struct script *s, int e)
 {
+    const char *line = buf_str(&s->dut->line), *last = strrchr(line, '\n'); /* of a batch, what it posts */
+
     s->unsupported |= e == -ENOSYS || e == -EOPNOTSUPP;
-    return script_fail(s, "the device under test: '%s': %s", strchr(buf_str(&s->dut->line), ' ') + 1, s->dut->why);
+    return script_fail(s, "the device under test: '%s': %s", strchr(last ? last : line, ' ') + 1, s->dut->why);
 }
 
 bool dut_not_ready(struct script *s, int e)
@@ -428,6 +430,7 @@ void dut_close(struct script *s)
         s->o->dut[h]->stop(s->o->dut[h]->user);
         buf_free(&d->line);
         buf_free(&d->said);
+        buf_free(&d->held);
         buf_free(&d->bulk);
         free(d);
         s->duts[h] = NULL;

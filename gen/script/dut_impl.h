@@ -35,8 +35,11 @@ struct dut_cm_event {
 struct dut {
     unsigned host; /* which one it is */
     struct buf line, said, bulk;
-    uint32_t asked; /* requests; the ID of the latest */
-    char why[120];  /* of the latest answer that is an error: its name and text */
+    uint32_t asked;  /* requests; the ID of the latest */
+    struct buf held; /* posts of sends, lines with a newline before each, that are to be said together, */
+    uint32_t n_held; /* so many, */
+    bool holds;      /* until script_hold() releases them */
+    char why[120];   /* of the latest answer that is an error: its name and text */
     char pd[SCRIPT_PDS][DUT_NAME];
     struct {
         char pd[DUT_NAME], qp[DUT_NAME], cq[DUT_NAME], ah[DUT_NAME];

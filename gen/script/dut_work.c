@@ -413,21 +413,16 @@ bool dut_carries(struct script *s, const struct send_wr *w)
            dut_lacks(s, "its port carries no message of that length (max_msg_sz)");
 }
 
-int dut_post_send(struct script *s, const struct sim_conn *c, const struct send_wr *w, bool group)
-{
-    static const char *const ops[] = {
-        "SEND",      "SEND_WITH_IMM",      "SEND_WITH_INV",        "RDMA_WRITE",   "RDMA_WRITE_WITH_IMM",
-        "RDMA_READ", "ATOMIC_CMP_AND_SWP", "ATOMIC_FETCH_AND_ADD", "ATOMIC_WRITE", "FLUSH",
-        "BIND_MW",   "LOCAL_INV"};
-    struct buf *b = &s->dut->line;
-    const char *a;
-    int e = -EIO;
+/* The opcodes that agents post, by enum wr_opcode. */
+static const char *const send_ops[] = {
+    "SEND",      "SEND_WITH_IMM",      "SEND_WITH_INV",        "RDMA_WRITE",   "RDMA_WRITE_WITH_IMM",
+    "RDMA_READ", "ATOMIC_CMP_AND_SWP", "ATOMIC_FETCH_AND_ADD", "ATOMIC_WRITE", "FLUSH",
+    "BIND_MW",   "LOCAL_INV"};
 
-    if (w->opcode >= ARRAY_LEN(ops))
-        return dut_lacks(s, "agents post no such work"), -EOPNOTSUPP;
-    if (!dut_carries(s, w))
-        return -EOPNOTSUPP;
-    dut_begin(s, "post send qp=%s op=%s wr_id=%llu", qp_name(s, c), ops[w->opcode], (unsigned long long)w->wr_id);
+/* Append a post of *w. */
+static void put_send(struct script *s, const struct sim_conn *c, const struct send_wr *w, bool group, struct buf *b)
+{
+    buf_printf(b, "post send qp=%s op=%s wr_id=%llu", qp_name(s, c), send_ops[w->opcode], (unsigned long long)w->wr_id);
     put_flags(b, w->flags);
     put_pieces(b, w->sg_list, w->num_sge);
     buf_printf(b, " raddr=0x%llx rkey=0x%x compare_add=0x%llx swap=0x%llx", (unsigned long long)w->remote_addr, w->rkey,
@@ -442,9 +437,58 @@ int dut_post_send(struct script *s, const struct sim_conn *c, const struct send_
         buf_printf(b, " ah=%s dest_qpn=0x%x qkey=0x%x",
                    group ? s->dut->conn[c->number - 1].group : s->dut->conn[c->number - 1].ah, w->remote_qpn,
                    w->remote_qkey);
+}
+
+#define BATCH 256 /* posts that are said at once */
+
+/* Post what is held back. 0 or a negative errno. */
+static int release(struct script *s)
+{
+    struct dut *d = s->dut;
+    const char *a;
+    int e = -EIO;
+
+    if (!d->n_held)
+        return 0;
+    if (d->n_held == 1) {
+        dut_begin(s, "%s", buf_str(&d->held) + strlen("\n0 "));
+    } else {
+        dut_begin(s, "batch n=%u", d->n_held);
+        buf_mem(&d->line, d->held.p, d->held.len);
+    }
+    d->held.len = d->n_held = 0;
     a = dut_say(s, NULL, 0, &e);
-    s->posted[s->dut->host] = a ? (ns_t)dut_number(a, "t") : 0;
-    return a ? e : -EIO;
+    s->posted[d->host] = a ? (ns_t)dut_number(a, "t") : 0;
+    return e;
+}
+
+int dut_post_send(struct script *s, const struct sim_conn *c, const struct send_wr *w, bool group, uint64_t times)
+{
+    struct dut *d = s->dut;
+    struct buf post = {0};
+    int e = 0;
+
+    if (w->opcode >= ARRAY_LEN(send_ops))
+        return dut_lacks(s, "agents post no such work"), -EOPNOTSUPP;
+    if (!dut_carries(s, w))
+        return -EOPNOTSUPP;
+    put_send(s, c, w, group, &post);
+    e = post.err ? -ENOMEM : 0;
+    for (; e == 0 && times; times--) {
+        buf_printf(&d->held, "\n0 %s", buf_str(&post));
+        if (++d->n_held == BATCH || (times == 1 && !d->holds))
+            e = release(s);
+    }
+    buf_free(&post);
+    return d->held.err ? -ENOMEM : e;
+}
+
+bool script_hold(struct script *s, unsigned host, bool holds)
+{
+    if (!script_is_dut(s, host))
+        return true; /* what is posted there is posted at once */
+    s->dut->holds = holds;
+    return dut_posted(s, release(s), 0);
 }
 
 /* The memory whose region has this L_Key. */

@@ -22,8 +22,10 @@ struct script_middle {
      * were missed in *lost. 0 or a negative errno. */
     int (*record)(void *user, const char *path, uint32_t snaplen);
     int (*record_end)(void *user, uint64_t *lost);
-    /* How late it was, since the caller's late_begin(); the time of its captures at live_now() 0. */
+    /* How late it was, since the caller's late_begin(); how long it has waited, since idle_begin(); the time of its
+     * captures at live_now() 0. */
     struct late *(*late)(void *user);
+    struct idle *(*idle)(void *user);
     ns_t (*epoch)(void *user);
     void *user;
 };

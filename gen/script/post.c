@@ -366,13 +366,20 @@ static bool post_once(struct script *s, struct post_line *l)
 {
     s->posting[l->host] = s->sim.now;
     if (script_is_dut(s, l->host))
-        return dut_posted(s, l->window ? post_bind(s, l) : dut_post_send(s, l->c, &l->wr, l->group), l->fails);
+        return dut_posted(s, l->window ? post_bind(s, l) : dut_post_send(s, l->c, &l->wr, l->group, 1), l->fails);
     if (l->window)
         return posted(s, post_bind(s, l), l->fails);
     if (script_is_dut(s, l->host ^ 1) && !dut_carries(s, &l->wr))
         return false;
     s->posted[l->host] = s->sim.now;
     return posted(s, ep_post_send(s->sim.ep[l->host], l->c->qp[l->host], &l->wr, s->sim.now), l->fails);
+}
+
+/* Post what the line says, as often as it says; a device gets it in batches, so that its posts are back to back. */
+static bool post_at_once(struct script *s, struct post_line *l)
+{
+    s->posting[l->host] = s->sim.now;
+    return dut_posted(s, dut_post_send(s, l->c, &l->wr, l->group, l->times), 0);
 }
 
 bool script_post(struct script *s, unsigned host, const struct token *t, unsigned n)
@@ -432,6 +439,8 @@ bool script_post(struct script *s, unsigned host, const struct token *t, unsigne
     for (unsigned k = 0; k < l.wr.num_sge && l.lkey_given; k++)
         l.sge[k].lkey = l.lkey;
     s->next_id++;
+    if (script_is_dut(s, host) && !l.window && !l.fails && l.times > 1)
+        return post_at_once(s, &l);
     for (uint64_t k = 0; k < l.times; k++)
         if (!post_once(s, &l))
             return false;

@@ -155,6 +155,8 @@ static bool host_line(struct script *s, const struct token *t, unsigned n)
         return script_packet(s, host, t + 2, n - 2);
     if (token_is(&t[1], "post"))
         return script_post(s, host, t + 2, n - 2);
+    if (n == 2 && (token_is(&t[1], "hold") || token_is(&t[1], "release")))
+        return script_hold(s, host, token_is(&t[1], "hold"));
     if (token_is(&t[1], "arm"))
         return script_arm(s, host, t + 2, n - 2);
     if (token_is(&t[1], "attach"))

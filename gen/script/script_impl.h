@@ -97,6 +97,8 @@ void script_mem_free(struct script_mem *m);
 bool script_limit(struct script *s, unsigned host, const struct token *t, unsigned n);
 /* Work (post.c): words after the host. */
 bool script_post(struct script *s, unsigned host, const struct token *t, unsigned n);
+/* Execute "hold" and "release": what a device is to send is posted together, in one batch, when it is released. */
+bool script_hold(struct script *s, unsigned host, bool holds);
 /* Execute "arm"; words after the host and "arm". */
 bool script_arm(struct script *s, unsigned host, const struct token *t, unsigned n);
 /* Execute "modify"; words after the host and "modify". */
@@ -244,10 +246,11 @@ bool dut_has_atomics(struct script *s);
 /* Change the state of a queue pair: 0 or a negative errno. Its name; NULL with s->failed set. */
 int dut_modify(struct script *s, const struct sim_conn *c, enum qp_state state);
 const char *dut_state(struct script *s, const struct sim_conn *c);
-/* Post a receive to a queue pair, or to `q` if it is not NULL; post a send, a datagram with `group` to the group that
- * dut_group() was called for last; bind window `w`, whose key is then *key. 0 or a negative errno. */
+/* Post a receive to a queue pair, or to `q` if it is not NULL; post a send, `times` times in batches, or hold it back
+ * (script_hold()), a datagram with `group` to the group that dut_group() was called for last; bind window `w`, whose
+ * key is then *key. 0 or a negative errno. */
 int dut_post_recv(struct script *s, const struct sim_conn *c, const struct script_srq *q, const struct recv_wr *wr);
-int dut_post_send(struct script *s, const struct sim_conn *c, const struct send_wr *wr, bool group);
+int dut_post_send(struct script *s, const struct sim_conn *c, const struct send_wr *wr, bool group, uint64_t times);
 /* Whether its port carries the message of a work request, of either side; false: s->failed is set. */
 bool dut_carries(struct script *s, const struct send_wr *w);
 int dut_post_bind(struct script *s, const struct sim_conn *c, const struct script_mem *w, const struct send_wr *wr,

@@ -87,6 +87,8 @@ static const struct member metric[] = {
     {"n", COUNT, true, NULL},
     {"left_out", COUNT, false, NULL},
     {"below_resolution", FLAG, false, NULL},
+    {"idle_permille", COUNT, false, NULL},
+    {"bound", TEXT, false, NULL},
     {"published", ROWS, true, published},
     {0},
 };

@@ -96,7 +96,9 @@ const of = (m, what) => m[what + "_" + (m.unit || "ns")];
 const UNITS = {count: plain, bps: (v) => plain(Math.round(v / 1e6)) + " Mb/s", permille: (v) => (v / 10).toFixed(1) + " %", per_s: (v) => plain(v) + " a second"};
 const measured = (m, v) => (UNITS[m.unit] ? UNITS[m.unit](v) : duration(v, 3));
 const interval = (m) => (m.n > 1 && of(m, "ci") ? measured(m, of(m, "ci")[0]) + " to " + measured(m, of(m, "ci")[1]) : "n=1, no interval");
-const spread = (m) => (m ? measured(m, of(m, "median")) + " (" + interval(m) + ")" + (m.below_resolution ? ", below resolution" : "") : "-");
+const ENDS = {device: "the device or the way", tester: "the tester", both: "both ends"};
+const bound = (m) => (ENDS[m.bound] ? "; bounded by " + ENDS[m.bound] + ", the tester waited " + (m.idle_permille / 10).toFixed(1) + " % of the time" : "");
+const spread = (m) => (m ? measured(m, of(m, "median")) + " (" + interval(m) + ")" + (m.below_resolution ? ", below resolution" : "") + bound(m) : "-");
 const published = metrics.flatMap((m) => m.first.published.map((p) => ({id: m.id, ...p})));
 
 /* What the tester's times are worth: the time of the way, and the error of two stamps; cards of schema 1 have a link. */

@@ -159,6 +159,8 @@ def quick(lab, guest, port, chosen):
     assert set(expected) - SOMETIMES - late <= set(known) <= set(expected), "known: %s, listed: %s" % (sorted(known), expected)
     assert all("[" in reason for reason in known.values()), "each with its source: %s" % known
     assert {i for i, r in told(card).items() if r == "unsupported"} == {t for t in LACKED - late if t.split("/")[0] in chosen}, "unsupported: %s" % told(card)
+    rates = [m for m in card["metrics"] if m["unit"] in ("bps", "per_s") and not m["id"].startswith("pause")]
+    assert all(m["bound"] in ("device", "tester", "both") and 0 <= m["idle_permille"] <= 1000 for m in rates), rates
     assert card["judged"] and len(card["tests"]) + len(late) > 20 and sum(t["result"] == "pass" for t in card["tests"]) + len(late) > 10, card["score"]
     counted = {c.pop("counters"): c for c in card["counters"]}
     # What soft-RoCE drops at once it does not count as received; of what it sends it counts less in some tests.

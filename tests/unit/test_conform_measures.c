@@ -21,14 +21,24 @@ static struct metric *measured(struct metrics *m, const char *name)
 /* Read the capture at `path` again, with the tester late for `ms` from `from` on, ms; the metrics are in *m. */
 static void measure_late(const char *path, const struct late_delay *ms, unsigned n, struct metrics *m)
 {
-    static struct late l;
+    static struct measure_tester t;
+    static struct idle idle;
     struct sim_config c;
 
-    late_begin(&l);
+    late_begin(&t.late);
+    idle_begin(&idle);
+    /* It waits from 20 to 30 ms only; its clock is that of the capture, but for the epoch. */
+    for (ns_t ms_now = 0; ms_now <= 60; ms_now += 10) {
+        idle_frame(&idle, ms_now * NS_PER_MS);
+        if (ms_now == 20)
+            idle_waited(&idle, 20 * NS_PER_MS, 30 * NS_PER_MS);
+    }
+    t.idle = &idle;
+    t.epoch = TAP_EPOCH;
     sim_config_init(&c, 3);
     for (unsigned i = 0; i < n; i++)
-        late_note(&l, TAP_EPOCH + ms[i].from * NS_PER_MS, TAP_EPOCH + ms[i].to * NS_PER_MS);
-    cr_assert_eq(measure_capture(path, c.ep[1].addr.mac, battery.test[0].measures, battery.test[0].n_measures, &l, m),
+        late_note(&t.late, TAP_EPOCH + ms[i].from * NS_PER_MS, TAP_EPOCH + ms[i].to * NS_PER_MS);
+    cr_assert_eq(measure_capture(path, c.ep[1].addr.mac, battery.test[0].measures, battery.test[0].n_measures, &t, m),
                  0);
 }
 
@@ -71,12 +81,17 @@ Test(conform_measures, a_rate_leaves_out_the_time_in_which_the_tester_was_late)
     measure_both(text, &first, 1, &m, &late);
     cr_expect_eq(measured(&m, "n")->sample[0], 49, "2 in 40 ms and what they take");
     cr_expect(measured(&late, "n")->n == 1 && measured(&late, "n")->sample[0] == 33, "1 in the 30 ms that are left");
+    struct metric_bound in_time = metric_bound(measured(&m, "n")), busy = metric_bound(measured(&late, "n"));
+    cr_expect(in_time.end == END_DEVICE && in_time.permille == 1000, "in virtual time the tester takes none");
+    cr_expect(busy.end == END_BOTH && busy.permille == 333, "it waited 10 ms of these 30: %lld",
+              (long long)busy.permille);
     metrics_free(&late);
     measure_both(text, &second, 1, &m, &late);
     cr_expect(measured(&late, "n")->n == 0 && measured(&late, "n")->left_out == 1, "less than half is left");
     metrics_free(&late);
     measure_both(text, both, 2, &m, &late);
     cr_expect(measured(&late, "n")->n == 0 && measured(&late, "n")->left_out == 1, "nothing is left");
+    cr_expect(metric_bound(measured(&late, "n")).end == END_UNKNOWN, "without a rate nothing bounds it");
     cr_expect(!measured(&late, "g") && !measured(&late, "w"), "nothing of that was seen");
     metrics_free(&m);
     metrics_free(&late);
@@ -459,4 +474,88 @@ Test(conform_measures, tries_add_up_until_half_the_samples_of_one_run_are_there)
     cr_expect(to.n == 2 && to.metric[0].left_out == 10 && to.metric[1].unit == METRIC_COUNT,
               "what has no samples is no metric");
     metrics_free(&to);
+}
+
+/* What `b` has of a metric whose samples took `taken`, in which the tester waited `idle`. */
+static const char *bound_said(ns_t taken, ns_t idle, bool json, struct buf *b)
+{
+    static int64_t sample = 9000000000;
+    struct metric m = {.unit = METRIC_BPS, .n = 1, .sample = &sample, .taken = taken, .idle = idle};
+
+    b->len = 0;
+    if (json)
+        metric_bound_json(&m, b);
+    else
+        metric_bound_text(&m, sample, b);
+    return buf_str(b);
+}
+
+Test(conform_measures, which_end_bounds_a_rate_is_told_by_the_time_in_which_the_tester_waits)
+{
+    struct token name = {.p = "goodput", .len = 7};
+    struct metrics all = {0}, more = {0};
+    struct buf b = {0};
+
+    cr_expect_str_eq(bound_said(1000, 900, false, &b),
+                     "    bounded by the device or the way to it: the tester waited 90.0 % of the time\n");
+    cr_expect_str_eq(bound_said(1000, 100, false, &b), "    bounded by the tester, so that the device may do more: "
+                                                       "the tester waited 10.0 % of the time\n");
+    cr_expect_str_eq(bound_said(1000, 450, false, &b), "    bounded by both ends: the tester waited 45.0 % of the "
+                                                       "time; if it took none, at most 20 Gb/s\n");
+    cr_expect_str_eq(bound_said(1000, 899, true, &b), ",\"idle_permille\":899,\"bound\":\"both\"");
+    cr_expect_str_eq(bound_said(1000, 0, true, &b), ",\"idle_permille\":0,\"bound\":\"tester\"");
+    cr_expect_str_eq(bound_said(0, 0, true, &b), "");
+    cr_expect_str_eq(bound_said(0, 0, false, &b), "");
+    buf_free(&b);
+    /* runs are added up by their time; what cannot be is passed over */
+    cr_assert(metrics_add(&all, &name, METRIC_BPS, 1) && metrics_add(&more, &name, METRIC_BPS, 2));
+    metrics_bound(&all, &name, 3000, 3000);
+    metrics_bound(&all, &name, 0, 0);
+    metrics_bound(&all, &name, 10, 11);
+    metrics_bound(&all, &name, -5, -6);
+    metrics_bound(&all, &name, INT64_MAX, 0);
+    metrics_bound(&more, &name, 1000, 200);
+    metrics_move(&all, &more);
+    cr_expect(all.metric[0].n == 2 && all.metric[0].taken == 4000 && all.metric[0].idle == 3200);
+    metrics_free(&all);
+}
+
+Test(conform_measures, time_waited_is_told_between_frames)
+{
+    static struct idle l;
+
+    idle_begin(&l);
+    cr_expect_eq(idle_within(&l, 0, 100), 0);
+    for (ns_t t = 100; t <= 500; t += 100) { /* from 200 on it waits half of the time */
+        if (t > 200)
+            idle_waited(&l, t - 50, t);
+        idle_frame(&l, t);
+    }
+    idle_waited(&l, 510, 600); /* no frame came */
+    idle_waited(&l, 600, 590);
+    cr_expect_eq(idle_within(&l, 100, 200), 0);
+    cr_expect_eq(idle_within(&l, 100, 500), 150);
+    cr_expect_eq(idle_within(&l, 300, 400), 50);
+    cr_expect_eq(idle_within(&l, 250, 350), 50, "evenly between two frames");
+    cr_expect_eq(idle_within(&l, 0, 200), 0, "before the first frame");
+    cr_expect_eq(idle_within(&l, 500, 540), 40, "behind the last one");
+    cr_expect_eq(idle_within(&l, 500, 900), 90, "no more than it has waited");
+    cr_expect(!idle_within(&l, 400, 300) && !idle_within(&l, 400, 400));
+}
+
+Test(conform_measures, time_waited_is_told_between_more_frames_than_are_kept)
+{
+    static struct idle l;
+    ns_t end = 5 * IDLE_MARKS;
+
+    idle_begin(&l);
+    for (ns_t i = 0; i <= end; i++) { /* of each ten ns it waits three, until the half */
+        if (i && i <= end / 2)
+            idle_waited(&l, 10 * i - 3, 10 * i);
+        idle_frame(&l, 10 * i);
+    }
+    cr_expect(l.n <= IDLE_MARKS && l.each == 8, "%u", l.each);
+    cr_expect_eq(idle_within(&l, 0, 10 * end), 3 * end / 2);
+    cr_expect(llabs(idle_within(&l, end, 3 * end) - 6 * end / 10) <= 3 * 8);
+    cr_expect(idle_within(&l, 6 * end, 9 * end) == 0);
 }

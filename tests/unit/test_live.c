@@ -548,6 +548,21 @@ Test(live, the_loop_tells_how_late_it_is, .init = open_both, .fini = close_both)
     cr_expect_eq(l->most, 7 * NS_PER_MS);
 }
 
+Test(live, the_loop_tells_how_long_it_has_waited, .init = open_both, .fini = close_both)
+{
+    struct idle *l = &client.l.idle;
+    ns_t begin = live_now(), end = begin + 20 * NS_PER_MS;
+
+    idle_begin(l);
+    while (live_now() < end)
+        cr_assert_eq(live_step(&client.l, end), 0);
+    cr_expect(l->sum >= 15 * NS_PER_MS && l->sum <= live_now() - begin, "%lld", (long long)l->sum);
+    ns_t before = l->sum;
+    usleep(5000); /* at work */
+    cr_assert_eq(live_step(&client.l, 0), 0);
+    cr_expect(l->sum < before + NS_PER_MS);
+}
+
 static unsigned lost_parts;
 
 static int until_stopped(void *user, unsigned part)

@@ -248,6 +248,8 @@ static void put_change(struct buf *b, const json_t *before, const json_t *now)
     metric_value(b, u, median_of(before));
     buf_puts(b, " -> ");
     metric_value(b, u, median_of(now));
+    if (strcmp(text_of(before, "bound"), "tester") == 0 || strcmp(text_of(now, "bound"), "tester") == 0)
+        buf_puts(b, ", bounded by the tester");
     buf_char(b, '\n');
 }
 

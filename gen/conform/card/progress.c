@@ -39,7 +39,10 @@ void progress_put(struct buf *b, const struct conform_outcome *o, const struct m
                    metric_unit_str((enum metric_unit)m->metric[i].unit));
         for (unsigned k = 0; k < m->metric[i].n; k++)
             buf_printf(b, "%s%lld", k ? "," : "", (long long)m->metric[i].sample[k]);
-        buf_printf(b, "],\"left_out\":%u}", m->metric[i].left_out);
+        buf_printf(b, "],\"left_out\":%u", m->metric[i].left_out);
+        if (m->metric[i].taken)
+            buf_printf(b, ",\"taken\":%lld,\"idle\":%lld", (long long)m->metric[i].taken, (long long)m->metric[i].idle);
+        buf_char(b, '}');
     }
     buf_puts(b, "],\"chosen\":[");
     for (unsigned i = 0; i < SCRIPT_CHOSEN; i++) {
@@ -81,6 +84,9 @@ static void take_metrics(const json_t *row, struct metrics *m)
             metrics_add(m, &name, unit, json_integer_value(json_array_get(values, k)));
         for (json_int_t k = 0; k < left_out && k < METRIC_SAMPLES && json_array_size(values); k++)
             metrics_leave_out(m, &name, unit);
+        if (json_array_size(values) && unit < METRIC_UNITS)
+            metrics_bound(m, &name, json_integer_value(json_object_get(x, "taken")),
+                          json_integer_value(json_object_get(x, "idle")));
     }
 }
 

@@ -44,6 +44,11 @@ static struct late *late(void *user)
     return &((struct between *)user)->forward.late;
 }
 
+static struct idle *idle(void *user)
+{
+    return &((struct between *)user)->forward.idle;
+}
+
 static ns_t epoch(void *user)
 {
     return ((struct between *)user)->forward.epoch;
@@ -57,6 +62,7 @@ void between_init(struct between *b, struct script_live *peer)
                                        .record = record,
                                        .record_end = record_end,
                                        .late = late,
+                                       .idle = idle,
                                        .epoch = epoch,
                                        .user = b};
     b->forward.seen = seen;

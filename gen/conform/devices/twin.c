@@ -81,7 +81,13 @@ static bool ask(void *user, const char *line, const uint8_t *data, size_t n, str
     size_t text;
 
     a->out.len = 0;
-    agent_line(a, line, strlen(line), data, n);
+    for (size_t len; *line; line += len + (line[len] == '\n')) { /* several: a batch */
+        char *one = strndup(line, len = strcspn(line, "\n"));
+        if (!one)
+            return false;
+        agent_line(a, one, len, data, n);
+        free(one);
+    }
     if (a->n_bulk > a->out.len)
         return false;
     text = a->out.len - a->n_bulk;

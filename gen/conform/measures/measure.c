@@ -70,6 +70,7 @@ struct seen {
     uint32_t answer;              /* with it: PSN of the device's latest ACK; at first that before the request */
     ns_t waited;                  /* with it: when that came; at first the time of the request */
     struct rate atomics, answers; /* of the device */
+    struct rate payload;          /* bytes, of whatever packets of the device */
     bool throttled;               /* the tester has sent a CNP */
     ns_t cnp;                     /* with it: the first one */
     bool naked;                   /* the tester has sent a sequence NAK, and the packet of its PSN has not come yet: */
@@ -82,7 +83,7 @@ struct seen {
     struct point *point;
     uint32_t n, room;
     struct metrics *to;
-    const struct late *late; /* NULL: never */
+    const struct measure_tester *tester; /* NULL: time is virtual */
     const struct measure *m;
     unsigned n_m;
 };
@@ -108,13 +109,14 @@ static void add(struct seen *s, unsigned kind, enum metric_unit unit, int64_t va
 /* Whether the tester was late between `from` and `to`. */
 static bool was_late(const struct seen *s, ns_t from, ns_t to)
 {
-    return s->late && late_within(s->late, from, to);
+    return s->tester && late_within(&s->tester->late, from, to);
 }
 
 /* A value by what happened between `from` and `to`. */
 static void add_during(struct seen *s, unsigned kind, enum metric_unit unit, int64_t value, ns_t from, ns_t to)
 {
-    add_if(s, kind, unit, value, !s->late || in_time_during(s->late, from, to, unit == METRIC_NS ? value : 0));
+    add_if(s, kind, unit, value,
+           !s->tester || in_time_during(&s->tester->late, from, to, unit == METRIC_NS ? value : 0));
 }
 
 /* A packet of a rate at `t` brings `n`. */
@@ -132,12 +134,27 @@ static void count(const struct seen *s, struct rate *r, uint64_t n, ns_t t)
     r->last += gap;
 }
 
-/* The rate: so many a second, `scale` times. At least half of its time has to be left. */
+/* How long the tester waited meanwhile. */
+static ns_t idle_of(const struct seen *s, const struct rate *r)
+{
+    const struct measure_tester *t = s->tester;
+    ns_t idle = t ? idle_within(t->idle, r->first - t->epoch, r->last - t->epoch) : r->time;
+
+    return idle < r->time ? idle : r->time;
+}
+
+/* The rate: so many a second, `scale` times. At least half of its time has to be left. Which end bounds it, unless that
+ * is asked of pause frames. */
 static void add_rate(struct seen *s, unsigned kind, enum metric_unit unit, const struct rate *r, unsigned scale)
 {
-    if (r->last > r->first)
-        add_if(s, kind, unit, r->time > 0 ? (int64_t)((double)r->n * scale * 1e9 / (double)r->time) : 0,
-               r->time > 0 && 2 * r->time >= r->last - r->first);
+    bool there = r->time > 0 && 2 * r->time >= r->last - r->first;
+
+    if (r->last <= r->first)
+        return;
+    add_if(s, kind, unit, there ? (int64_t)((double)r->n * scale * 1e9 / (double)r->time) : 0, there);
+    for (unsigned i = 0; i < s->n_m && there && r != &s->pause; i++)
+        if (s->m[i].kind == kind)
+            metrics_bound(s->to, &s->m[i].metric, r->time, idle_of(s, r));
 }
 
 /* --- Packets ---------------------------------------------------------------------------------- */
@@ -159,6 +176,7 @@ enum {
     ACKREQ,
     IP_ID,
     TRIES,
+    PAYLOAD,
     OFF, /* for each enum scope_model */
     KINDS = OFF + SCOPE_MODELS
 };
@@ -323,6 +341,8 @@ static void see_packet(struct seen *s, const struct pkt *p)
 
     if (s->device)
         device_names(s, p);
+    if (s->device && p->payload_len)
+        count(s, &s->payload, p->payload_len, s->now);
     if (s->device ? flags & OPF_CNP : p->have & (H_IP4 | H_IP6) && (p->tos & 3) == 3)
         scope_add(&s->scope, s->now, p->bth.dqpn, s->device);
     if (flags & OPF_CNP) {
@@ -491,6 +511,7 @@ static void end(struct seen *s)
     add_rate(s, ATOMICS, METRIC_PER_S, &s->atomics, 1);
     add_rate(s, ANSWERS, METRIC_PER_S, &s->answers, 1);
     add_rate(s, PAUSE, METRIC_PER_S, &s->pause, 1);
+    add_rate(s, PAYLOAD, METRIC_BPS, &s->payload, 8);
     add(s, CNPS, METRIC_COUNT, s->cnps);
     for (unsigned i = 0; i < s->n_flows; i++)
         add(s, TRIES, METRIC_COUNT, s->flow[i].tries);
@@ -503,10 +524,10 @@ static void end(struct seen *s)
 
 int measure_find(const struct token *name)
 {
-    static const char *const names[KINDS] = {"window",   "ack_ratio",  "goodput",  "requests",  "atomics",
-                                             "rate_cut", "rate_rec",   "fairness", "pause",     "cnps",
-                                             "answers",  "drain",      "nack",     "ackreq",    "ip_id",
-                                             "tries",    "off_packet", "off_qp",   "off_shared"};
+    static const char *const names[KINDS] = {"window",   "ack_ratio", "goodput",    "requests", "atomics",
+                                             "rate_cut", "rate_rec",  "fairness",   "pause",    "cnps",
+                                             "answers",  "drain",     "nack",       "ackreq",   "ip_id",
+                                             "tries",    "payload",   "off_packet", "off_qp",   "off_shared"};
 
     for (int i = 0; i < KINDS; i++)
         if (token_is(name, names[i]))
@@ -515,10 +536,10 @@ int measure_find(const struct token *name)
 }
 
 int measure_capture(const char *capture, const uint8_t mac[6], const struct measure *m, unsigned n,
-                    const struct late *late, struct metrics *to)
+                    const struct measure_tester *tester, struct metrics *to)
 {
     static const struct decode_opts opts = {.verify = false};
-    struct seen s = {.m = m, .n_m = n, .late = late, .to = to};
+    struct seen s = {.m = m, .n_m = n, .tester = tester, .to = to};
     struct cap_error err;
     struct frame f = {0};
     struct cap *c;

@@ -63,6 +63,17 @@ void metrics_leave_out(struct metrics *m, const struct token *name, enum metric_
     x->left_out++;
 }
 
+void metrics_bound(struct metrics *m, const struct token *name, ns_t taken, ns_t idle)
+{
+    struct metric *x = find(m, name);
+    bool sane = taken > 0 && taken <= METRIC_MOST && idle >= 0 && idle <= taken;
+
+    if (!x || !sane || x->taken > METRIC_MOST)
+        return;
+    x->taken += taken;
+    x->idle += idle;
+}
+
 static void move(struct metrics *m, const struct metric *x)
 {
     struct token name = token_of(x->name);
@@ -71,6 +82,7 @@ static void move(struct metrics *m, const struct metric *x)
         metrics_add(m, &name, (enum metric_unit)x->unit, x->sample[k]);
     for (unsigned k = 0; k < x->left_out; k++)
         metrics_leave_out(m, &name, (enum metric_unit)x->unit);
+    metrics_bound(m, &name, x->taken, x->idle);
 }
 
 void metrics_gather(struct metrics *m, struct metrics *from)

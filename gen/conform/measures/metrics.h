@@ -34,6 +34,7 @@ struct metric {
     int64_t *sample; /* in the order in which they were taken */
     unsigned n, room;
     unsigned left_out; /* samples that are not there, as the tester was late while they were taken */
+    ns_t taken, idle;  /* of a rate: how long its samples took together, and how long the tester waited meanwhile */
 };
 
 /* Zero-initialise it. */
@@ -47,6 +48,28 @@ struct metrics {
 bool metrics_add(struct metrics *m, const struct token *name, enum metric_unit u, int64_t value);
 /* Count a sample of the metric that is left out. */
 void metrics_leave_out(struct metrics *m, const struct token *name, enum metric_unit u);
+/* A sample of a rate was taken in the time `taken`, ns, in which the tester waited for `idle` ns, with nothing to do.
+ */
+void metrics_bound(struct metrics *m, const struct token *name, ns_t taken, ns_t idle);
+/* Which end bounds a rate. A tester that took no time at all would find a rate of at most one over the part of the time
+ * in which it waits. What it waits for is the device, the way, or the program that posts. */
+enum metric_end {
+    END_UNKNOWN, /* it is no rate of the device */
+    END_DEVICE,  /* the tester waits nine tenths of the time or more: without it the rate would be a ninth higher */
+    END_TESTER,  /* it waits a tenth of the time or less: the device may do more */
+    END_BOTH,    /* neither */
+};
+struct metric_bound {
+    uint8_t end;      /* enum metric_end */
+    int64_t permille; /* of the time the tester waited */
+};
+struct metric_bound metric_bound(const struct metric *m);
+/* "unknown", "device", "tester", "both". */
+const char *metric_end_str(enum metric_end e);
+/* Append a line about it, the members `"idle_permille":...,"bound":"..."` of a JSON object with a comma before them;
+ * nothing if it is not known. `median`: of the rate. */
+void metric_bound_text(const struct metric *m, int64_t median, struct buf *b);
+void metric_bound_json(const struct metric *m, struct buf *b);
 /* The ratio of the medians of two metrics. */
 struct metric_ratio {
     int64_t permille; /* 0: one of them has no sample, or a median of 0 */

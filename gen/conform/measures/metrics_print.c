@@ -85,6 +85,7 @@ static void put_row(const struct metric *m, uint64_t seed, const struct metric_l
     buf_char(b, '\n');
     if (strcmp(m->name, METRIC_LINK) != 0 && metric_is_below_resolution(m, &s, link))
         buf_puts(b, "    below resolution: less than three times the error of the time stamps\n");
+    metric_bound_text(m, s.median, b);
     if (m->left_out)
         buf_printf(b, "    %s left out, as the tester was late meanwhile\n", count_str(m->left_out, "sample"));
     for (unsigned i = 0; metric_published(m->name, i, &p); i++)
@@ -194,6 +195,7 @@ void metrics_print_json(const struct metrics *m, uint64_t seed, struct buf *b)
         put_member(b, x, "mad", s.mad);
         if (x->left_out)
             buf_printf(b, ",\"left_out\":%u", x->left_out);
+        metric_bound_json(x, b);
         buf_printf(b, ",\"below_resolution\":%s", metric_is_below_resolution(x, &s, &link) ? "true" : "false");
         metric_published_json(x->name, b);
         buf_char(b, '}');
