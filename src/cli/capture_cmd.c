@@ -191,11 +191,12 @@ static bool read_frame(void *user, struct frame *f, uint32_t *tag)
     return out != NULL;
 }
 
-static bool read_for_turns(void *user, struct frame *f, bool *stays)
+static bool read_for_turns(void *user, struct frame *f, uint32_t *tag, bool *stays)
 {
     const struct reading *r = user;
     const struct frame *out = next_frame(user);
 
+    (void)tag;
     if (!out)
         return false;
     *f = *out;
@@ -213,11 +214,8 @@ static void on_ahead(void *user, const struct frame *f)
 /* By this thread alone. */
 static bool as_one(struct input *i)
 {
-    const struct cores_opts o = {.threads = 1,
-                                 .decode = i->t->decode,
-                                 .longest = i->t->first.longest,
-                                 .read = read_frame,
-                                 .reader = &i->reading};
+    const struct cores_opts o = {
+        .decode = i->t->decode, .longest = i->t->first.longest, .read = read_frame, .reader = &i->reading};
     struct pkt *p;
 
     i->cores = cores_new(&o);
@@ -227,10 +225,11 @@ static bool as_one(struct input *i)
     return i->cores != NULL;
 }
 
-static bool on_turn(void *user, struct pkt *p)
+static bool on_turn(void *user, struct pkt *p, struct turn *turn)
 {
     const struct input *i = user;
 
+    (void)turn;
     deliver(i->cmd, i->t, p);
     return !i->t->enough;
 }

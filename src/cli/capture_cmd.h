@@ -186,7 +186,7 @@ struct trace_cmd {
     bool compares; /* its files with one another: they may be the same */
 };
 
-/* Threads, as in struct cores_opts: those of -j; else one, if this is one of several processes: they want the other
+/* Threads, as in struct turns_opts: those of -j; else one, if this is one of several processes: they want the other
  * processors, and two threads take more CPU time than one for the same packets. */
 static inline unsigned trace_threads(const struct trace *t)
 {

@@ -6,6 +6,7 @@
 
 #include "src/cap/live.h"
 #include "src/cap/merge.h"
+#include "src/cap/xdp.h"
 #include "src/cores/cores.h"
 
 #include "clock.h"
@@ -162,6 +163,17 @@ static void on_signal(int sig)
     cap_live_break(live_capture);
 }
 
+/* Say before the capture begins what it cannot see. */
+static void tell_too_long(const struct cli_ifaces *i)
+{
+    for (unsigned k = 0; k < i->n; k++) {
+        unsigned mtu = xdp_mtu_too_large(i->names[k]);
+        if (mtu)
+            cli_error("%s: its MTU is %u, but AF_XDP takes frames of up to %u bytes: longer ones will be dropped",
+                      i->names[k], mtu, XDP_FRAME_MAX);
+    }
+}
+
 int cli_live_open(const struct cli_ifaces *ifaces, const struct cap_live_opts *o, const struct cli_stop *stop,
                   struct cap **live, struct cap_merge **in)
 {
@@ -169,6 +181,8 @@ int cli_live_open(const struct cli_ifaces *ifaces, const struct cap_live_opts *o
     struct sigaction sa = {.sa_handler = on_signal};
     struct cap_error err;
 
+    if (o->xdp)
+        tell_too_long(ifaces);
     if (cap_live_open_all(live, ifaces->names, ifaces->n, 0, o, &err) < 0)
         return cli_cap_error(&err);
     live_capture = *live;

@@ -50,6 +50,9 @@ struct decode_needs {
 };
 /* `filter`: of -Y, NULL: none. `silent`: no text is written. */
 struct decode_needs decode_needs(const struct decode_job *job, const struct filter *filter, bool silent);
+/* Whether one thread does all: it shall print at once what comes (`flush_each`: each packet), or there is more to do
+ * than to print. */
+bool decode_as_one(const struct decode_job *job, bool flush_each);
 
 /* Run the job: print to stdout, report errors on stderr. Returns the exit status. */
 int decode_run(const struct decode_job *job);

@@ -2,7 +2,10 @@
 #include "dissect/ip/ip.h"
 #include "dissect/link/eth.h"
 #include "dissect/pkt.h"
+#include "src/cli/cli.h"
 #include "src/cli/decode.h"
+#include "src/cli/input/first_frames.h"
+#include "src/cores/cores.h"
 
 /* Whether the number of a conversation is printed, or the filter reads it. */
 static bool needs_streams(const struct decode_job *job, unsigned filter)
@@ -77,4 +80,11 @@ struct decode_needs decode_needs(const struct decode_job *job, const struct filt
     n.crc = needs_crc(job, of_filter, n.context);
     n.headers_only = headers_suffice(job, filter || n.context);
     return n;
+}
+
+bool decode_as_one(const struct decode_job *job, bool flush_each)
+{
+    bool at_once = job->ifaces.n || flush_each || !files_are_regular(job->files, job->n_files);
+
+    return cores_is_one(job->cores) || at_once || job->quiet || job->write || job->capture_filter;
 }

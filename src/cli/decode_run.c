@@ -5,13 +5,13 @@
 #include "src/cap/live.h"
 #include "src/cap/merge.h"
 #include "src/cap/write.h"
-#include "src/cap/xdp.h"
 #include "src/cli/cli.h"
 #include "src/cli/found.h"
 #include "src/cli/input/first_frames.h"
 #include "src/cli/input/numbers.h"
 #include "src/conn/annotate.h"
 #include "src/cores/cores.h"
+#include "src/cores/turns.h"
 #include "src/filter/filter.h"
 #include "src/show/anonymize.h"
 #include "src/show/summary.h"
@@ -54,7 +54,8 @@ struct run {
     bool silent;   /* the capture itself is written to stdout, so no text is */
     bool progress; /* show progress: stderr is a terminal and stdout is not written to it */
     bool found;    /* a packet matched --fail-on */
-    bool broken;   /* stdout cannot be written any more */
+    bool broken;   /* stdout cannot be written any more ... */
+    int why;       /* ... because of this errno */
     bool bounded;  /* -c, -b or, but for its duration, -a is given */
     bool as_one;   /* one thread reads, dissects and prints */
     int status;
@@ -66,17 +67,23 @@ struct run {
     char apart[64];
 };
 
-static void flush_text(struct run *r)
+static void flush(struct run *r, struct buf *text)
 {
-    if (!r->broken && r->text.err) {
+    if (!r->broken && text->err) {
         r->status = cli_error("out of memory: what follows is missing");
         r->broken = true;
     }
-    if (!r->broken && !cli_text(&r->text, STDOUT_FILENO)) {
-        if (errno != EPIPE)
-            cli_error("standard output: %s", strerror(errno));
+    if (!r->broken && !cli_text(text, STDOUT_FILENO)) {
+        r->why = errno;
         r->broken = true;
+        if (r->why != EPIPE)
+            cli_error("standard output: %s", strerror(r->why));
     }
+}
+
+static void flush_text(struct run *r)
+{
+    flush(r, &r->text);
 }
 
 static void write_failed(struct run *r)
@@ -165,7 +172,7 @@ static inline bool is_done(const struct run *r)
 }
 
 /* -b: if the file at hand is full, begin the next one. */
-static void turn(struct run *r)
+static void turn_file(struct run *r)
 {
     if (LIKELY(!is_full(r)) || r->broken || is_done(r))
         return;
@@ -200,21 +207,10 @@ static bool on_idle(void *user)
         flush_text(r);
     if (r->out && !r->broken && (more = cap_writer_flush_some(r->out)) < 0)
         write_failed(r);
-    turn(r);
+    turn_file(r);
     if (r->broken || is_done(r))
         cap_live_break(r->live);
     return more > 0;
-}
-
-/* Say before the capture begins what it cannot see. */
-static void tell_too_long(const struct cli_ifaces *i)
-{
-    for (unsigned k = 0; k < i->n; k++) {
-        unsigned mtu = xdp_mtu_too_large(i->names[k]);
-        if (mtu)
-            cli_error("%s: its MTU is %u, but AF_XDP takes frames of up to %u bytes: longer ones will be dropped",
-                      i->names[k], mtu, XDP_FRAME_MAX);
-    }
 }
 
 static int open_live(struct run *r)
@@ -227,8 +223,6 @@ static int open_live(struct run *r)
                               .idle = on_idle,
                               .user = r};
 
-    if (o.xdp)
-        tell_too_long(&r->job->ifaces);
     return cli_live_open(&r->job->ifaces, &o, &r->job->stop, &r->live, &r->in);
 }
 
@@ -288,34 +282,26 @@ static void write_packet(struct run *r, const struct pkt *p)
         write_failed(r);
 }
 
-/* Whether the note of a packet, or a layer of it, lasts only until the next one. */
-static bool is_short_lived(const struct pkt *p)
-{
-    bool message = p->note.have & NOTE_ULP;
-
-    for (unsigned i = 0; i < p->n_layers && !message; i++)
-        message = p->layers[i].off & LAYER_MESSAGE;
-    return message;
-}
-
 #define NOT_THE_FIRST 0x100u /* of the tag of a packet: others are shown before it; the rest of it are the digits */
 
-/* Print a packet: now, or by any thread. */
-static void print(struct run *r, const struct pkt *p)
+/* Print a packet: now, or, of those taken by turns, once the thread has taken its batch. */
+static void print(struct run *r, const struct pkt *p, struct turn *turn)
 {
-    if (r->as_one || is_short_lived(p)) {
-        r->printer.digits = cores_tag(r->cores);
-        print_packet(&r->printer, r->as_one ? &r->text : cores_text(r->cores), p);
-    } else {
-        cores_show(r->cores, cores_tag(r->cores) | (r->printer.n_shown ? NOT_THE_FIRST : 0));
-        print_elsewhere(&r->printer, p);
+    if (!turn || print_now(p)) {
+        r->printer.digits = turn ? turn->tag : cores_tag(r->cores);
+        print_packet(&r->printer, turn ? turn->said : &r->text, p);
+        return;
     }
+    turn->later = true;
+    turn->tag |= r->printer.n_shown ? NOT_THE_FIRST : 0;
+    print_elsewhere(&r->printer, p);
 }
 
-static void show(struct run *r, struct pkt *p)
+/* `turn`: NULL if one thread does all. */
+static void show(struct run *r, struct pkt *p, struct turn *turn)
 {
     r->found |= (r->job->fail_bad_icrc && p->icrc == CRC_BAD) || (r->job->fail_malformed && p->flags & PKT_MALFORMED);
-    turn(r);
+    turn_file(r);
     if (r->out)
         write_packet(r, p);
     r->held++;
@@ -325,8 +311,8 @@ static void show(struct run *r, struct pkt *p)
         summary_add(&r->summary, p);
         return;
     }
-    print(r, p);
-    if (UNLIKELY(r->text.len >= FLUSH_AT || r->flush_each))
+    print(r, p, turn);
+    if (!turn && UNLIKELY(r->text.len >= FLUSH_AT || r->flush_each))
         flush_text(r);
 }
 
@@ -416,17 +402,14 @@ static void show_later(void *run, void *scratch, struct buf *text, const struct 
     print_packet(own, text, p);
 }
 
-/* Write what was printed of some packets. */
-static void write_text(void *run, struct buf *text)
+/* Write what was printed of some packets. False: no more of it. */
+static bool write_text(void *run, struct buf *text)
 {
     struct run *r = run;
-    struct buf own = r->text;
 
     flush_text(r);
-    r->text = *text;
-    *text = own;
-    if (r->text.len >= FLUSH_AT)
-        flush_text(r);
+    flush(r, text);
+    return !r->broken;
 }
 
 /* A reading of the first frames. */
@@ -452,8 +435,7 @@ static bool read_first(void *user, struct frame *f, uint32_t *tag)
 static void find_numbers(struct run *r)
 {
     struct first_pass s = {.r = r};
-    const struct cores_opts o = {
-        .threads = 1, .decode = r->decode, .longest = r->first.longest, .read = read_first, .reader = &s};
+    const struct cores_opts o = {.decode = r->decode, .longest = r->first.longest, .read = read_first, .reader = &s};
     struct cap_error err;
 
     if (!r->context || r->job->ifaces.n || !files_are_regular(r->job->files, r->job->n_files) ||
@@ -463,32 +445,62 @@ static void find_numbers(struct run *r)
     cap_merge_close(s.in);
 }
 
-static void read_all(struct run *r)
+static void take(struct run *r, struct pkt *p, struct turn *turn)
 {
-    const struct cores_opts o = {.threads = r->as_one ? 1 : r->job->cores,
+    networks_apply(r->first.networks, p);
+    if (r->noted)
+        note(r, p);
+    print_seen(&r->printer, p);
+    if (is_shown(r, p))
+        show(r, p, turn);
+}
+
+/* By this thread alone. */
+static bool alone(struct run *r)
+{
+    const struct cores_opts o = {.decode = r->decode, .longest = r->first.longest, .read = read_frame, .reader = r};
+    struct pkt *p;
+
+    if (!(r->cores = cores_new(&o)))
+        return false;
+    while (!r->broken && (p = cores_next(r->cores)))
+        take(r, p, NULL);
+    cores_free(r->cores);
+    return true;
+}
+
+static bool read_for_turns(void *run, struct frame *f, uint32_t *tag, bool *stays)
+{
+    *stays = false;
+    return read_frame(run, f, tag);
+}
+
+static bool on_turn(void *run, struct pkt *p, struct turn *turn)
+{
+    take(run, p, turn);
+    return true;
+}
+
+static bool by_turns(struct run *r)
+{
+    const struct turns_opts o = {.threads = r->job->cores,
                                  .decode = r->decode,
                                  .longest = r->first.longest,
-                                 .read = read_frame,
+                                 .read = read_for_turns,
                                  .reader = r,
+                                 .take = on_turn,
                                  .show = show_later,
                                  .scratch_size = sizeof(struct printer),
                                  .write = write_text,
                                  .user = r};
-    struct pkt *p;
 
-    r->cores = cores_new(&o);
-    if (!r->cores)
+    return turns_run(&o);
+}
+
+static void read_all(struct run *r)
+{
+    if (!(r->as_one ? alone(r) : by_turns(r)))
         r->status = cli_error("out of memory");
-    while (r->cores && !r->broken && (p = cores_next(r->cores))) {
-        networks_apply(r->first.networks, p);
-        if (r->noted)
-            note(r, p);
-        print_seen(&r->printer, p);
-        if (is_shown(r, p))
-            show(r, p);
-    }
-    cores_free(r->cores);
-    r->cores = NULL;
 }
 
 /* Report the error of each file that could not be read to its end. */
@@ -516,7 +528,7 @@ static void finish(struct run *r)
     if (r->live)
         cli_live_report(r->live, r->job->buffer);
     close_output(r);
-    if (r->status == EXIT_OK && r->broken && errno != EPIPE)
+    if (r->status == EXIT_OK && r->broken && r->why != EPIPE)
         r->status = EXIT_BAD;
     if (r->status == EXIT_OK && r->found)
         r->status = EXIT_FOUND;
@@ -545,15 +557,6 @@ static int open_anonymizer(struct run *r)
     return EXIT_OK;
 }
 
-/* Whether one thread does all: it shall print at once what comes, or there is more to do than to print. */
-static bool as_one(const struct run *r)
-{
-    const struct decode_job *job = r->job;
-    bool at_once = job->ifaces.n || r->flush_each || !files_are_regular(job->files, job->n_files);
-
-    return cores_is_one(job->cores) || at_once || job->quiet || job->write || job->capture_filter;
-}
-
 int decode_run(const struct decode_job *job)
 {
     static struct run r; /* zero, and too large for some stacks */
@@ -568,7 +571,7 @@ int decode_run(const struct decode_job *job)
     r.decode = job->decode;
     r.flush_each = job->line_buffered || (!job->ifaces.n && isatty(STDOUT_FILENO));
     r.silent = job->write && strcmp(job->write, "-") == 0;
-    r.as_one = as_one(&r);
+    r.as_one = decode_as_one(job, r.flush_each);
     r.progress = isatty(STDERR_FILENO) && !job->ifaces.n && (job->quiet || !isatty(STDOUT_FILENO));
     r.status = job->display_filter ? cli_filter(&r.filter, job->display_filter) : EXIT_OK;
     needs = decode_needs(job, r.filter, r.silent);

@@ -1,4 +1,4 @@
-/* layer 3 (cores): threads that read, dissect and take batches of frames by turns. */
+/* layer 3 (cores): threads that read, dissect, take and show batches of frames by turns. */
 #include "src/cores/turns.h"
 
 #include "scratch.h"
@@ -18,12 +18,22 @@ _Static_assert(TURNS_MOST <= CHUNKS_THREADS, "chunks know who reads");
 
 struct turns;
 
+/* A batch, and what is shown of it. */
+struct part {
+    struct batch b;
+    struct turn *turns; /* of each packet; NULL: nothing is shown */
+    struct buf said;    /* of those whose text was appended when they were taken */
+    struct buf text;    /* of all */
+    uint64_t number;
+};
+
 struct thread {
     _Alignas(64) struct turns *t;
     pthread_t id;
-    struct batch *own[TURNS_BATCHES];
-    uint64_t number[TURNS_BATCHES];
-    unsigned first, n; /* batches that wait for their turn: own[first], ... */
+    struct part own[TURNS_BATCHES];
+    unsigned first, n; /* batches that were read: own[first], ... */
+    unsigned n_taken;  /* the first ones of them were taken, shown, and wait to be written */
+    void *scratch;     /* of show() */
 };
 
 struct turns {
@@ -38,6 +48,8 @@ struct turns {
     atomic_bool ended;                /* there are no more frames */
     uint64_t n_read;
     _Alignas(64) _Atomic uint64_t taken; /* the batch whose turn it is */
+    _Atomic uint64_t written;            /* the batch whose text is written next */
+    atomic_bool broken;                  /* write() wants no more */
     _Alignas(64) atomic_uint sleeping;   /* threads that wait for `change` */
     pthread_mutex_t lock;                /* of what follows */
     pthread_cond_t change;
@@ -56,8 +68,9 @@ static void tell(struct turns *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-static bool fill(struct turns *t, struct batch *b)
+static bool fill(struct turns *t, struct part *part)
 {
+    struct batch *b = &part->b;
     struct longest known;
     bool stays = false;
 
@@ -65,9 +78,12 @@ static bool fill(struct turns *t, struct batch *b)
     known = t->known;
     pthread_mutex_unlock(&t->lock);
     batch_clear(b, &known);
-    while (!batch_is_full(b) && !chunks_are_many(t->o.chunks)) {
-        if (!t->o.read(t->o.reader, &b->frames[b->n], &stays))
+    while (!batch_is_full(b) && !(t->o.chunks && chunks_are_many(t->o.chunks))) {
+        uint32_t tag = 0;
+        if (!t->o.read(t->o.reader, &b->frames[b->n], &tag, &stays))
             return false;
+        if (part->turns)
+            part->turns[b->n] = (struct turn){.tag = tag, .said = &part->said};
         batch_add(b, stays);
     }
     return true;
@@ -78,23 +94,24 @@ static bool read_one(struct thread *me)
 {
     struct turns *t = me->t;
     unsigned at = (me->first + me->n) % TURNS_BATCHES;
-    struct batch *b = me->own[at];
+    struct part *part = &me->own[at];
 
     if (me->n == TURNS_BATCHES || atomic_load(&t->ended) || atomic_exchange(&t->reading, true))
         return false;
     if (!atomic_load(&t->ended)) {
-        me->number[at] = t->n_read;
-        chunks_begin(t->o.chunks, t->n_read++, (unsigned)(me - t->threads));
+        part->number = t->n_read++;
+        if (t->o.chunks)
+            chunks_begin(t->o.chunks, part->number, (unsigned)(me - t->threads));
         me->n++;
-        if (!fill(t, b))
+        if (!fill(t, part))
             atomic_store(&t->ended, true);
     } else {
-        b = NULL;
+        part = NULL;
     }
     atomic_store(&t->reading, false);
     tell(t);
-    if (b)
-        batch_dissect(b, &t->o.decode);
+    if (part)
+        batch_dissect(&part->b, &t->o.decode);
     return true;
 }
 
@@ -104,35 +121,114 @@ static void look_ahead(const struct turns *t, const struct batch *b, uint32_t at
         t->o.ahead(t->o.user, &b->frames[i]);
 }
 
-static void take_packets(struct turns *t, struct batch *b)
+static void take_packets(struct turns *t, struct part *part)
 {
+    struct batch *b = &part->b;
+    struct turn none = {0};
+
+    t->enough |= atomic_load(&t->broken);
     for (uint32_t i = 0; i < b->n && !t->enough; i++) {
+        struct turn *turn = part->turns ? &part->turns[i] : &none;
         batch_fetch(b, i);
         if (t->o.ahead)
             look_ahead(t, b, i);
         batch_settle(b, i, &t->longest, &t->o.decode);
-        t->enough = !t->o.take(t->o.user, &b->pkts[i]);
+        t->enough = !t->o.take(t->o.user, &b->pkts[i], turn);
+        turn->end = (uint32_t)part->said.len;
     }
     if (t->enough)
         atomic_store(&t->ended, true);
 }
 
-/* Take the packets of the oldest batch, if it is its turn. */
+/* Make the text of a batch. */
+static void show(struct thread *me, struct part *part)
+{
+    struct turns *t = me->t;
+    uint32_t at = 0;
+
+    for (uint32_t i = 0; i < part->b.n; i++) {
+        const struct turn *turn = &part->turns[i];
+        if (turn->later)
+            t->o.show(t->o.user, me->scratch, &part->text, &part->b.pkts[i], turn->tag);
+        if (turn->end > at) {
+            buf_mem(&part->text, part->said.p + at, turn->end - at);
+            at = turn->end;
+        }
+    }
+    part->text.err |= part->said.err;
+    part->said.len = 0;
+}
+
+static struct part *first_not_taken(struct thread *me)
+{
+    return &me->own[(me->first + me->n_taken) % TURNS_BATCHES];
+}
+
+/* Whether it is the turn of a batch of the thread: to be taken, to be written. */
+static bool can_take(const struct thread *me)
+{
+    const struct part *part = &me->own[(me->first + me->n_taken) % TURNS_BATCHES];
+
+    return me->n > me->n_taken && atomic_load(&me->t->taken) == part->number;
+}
+
+static bool can_write(const struct thread *me)
+{
+    return me->n_taken && atomic_load(&me->t->written) == me->own[me->first].number;
+}
+
+/* The oldest batch is not needed any more. */
+static void give_back(struct thread *me)
+{
+    struct turns *t = me->t;
+    uint64_t next = me->own[me->first].number + 1;
+
+    me->first = (me->first + 1) % TURNS_BATCHES;
+    me->n--;
+    me->n_taken--;
+    if (t->o.chunks)
+        chunks_done(t->o.chunks, next);
+}
+
+/* Take the packets of the oldest batch that was not taken, if it is its turn, and show them. */
 static bool take_one(struct thread *me)
 {
     struct turns *t = me->t;
-    uint64_t number = me->number[me->first];
+    struct part *part = first_not_taken(me);
+    uint64_t next = part->number + 1;
 
-    if (!me->n || atomic_load_explicit(&t->taken, memory_order_acquire) != number)
+    if (!can_take(me))
         return false;
-    take_packets(t, me->own[me->first]);
+    take_packets(t, part);
     pthread_mutex_lock(&t->lock);
     t->known = t->longest;
     pthread_mutex_unlock(&t->lock);
-    me->first = (me->first + 1) % TURNS_BATCHES;
-    me->n--;
-    chunks_done(t->o.chunks, number + 1);
-    atomic_store(&t->taken, number + 1);
+    me->n_taken++;
+    if (!part->turns)
+        give_back(me);
+    atomic_store(&t->taken, next);
+    tell(t);
+    if (part->turns)
+        show(me, part);
+    return true;
+}
+
+/* Write the oldest batch, if it is its turn, and give it back. */
+static bool write_one(struct thread *me)
+{
+    struct turns *t = me->t;
+    struct part *part = &me->own[me->first];
+    uint64_t next = part->number + 1;
+
+    if (!can_write(me))
+        return false;
+    if ((part->text.len || part->text.err) && !atomic_load(&t->broken) && !t->o.write(t->o.user, &part->text)) {
+        atomic_store(&t->broken, true);
+        atomic_store(&t->ended, true);
+    }
+    part->text.len = 0;
+    give_back(me);
+    atomic_store(&t->written, next);
     tell(t);
     return true;
 }
@@ -149,7 +245,7 @@ static bool can_go_on(const struct thread *me)
 {
     const struct turns *t = me->t;
 
-    if (me->n && atomic_load(&t->taken) == me->number[me->first])
+    if (can_take(me) || can_write(me))
         return true;
     return is_over(me) || (me->n < TURNS_BATCHES && !atomic_load(&t->ended) && !atomic_load(&t->reading));
 }
@@ -181,7 +277,7 @@ static void wait_for_work(const struct thread *me)
 static void work(struct thread *me)
 {
     while (!is_over(me))
-        if (!take_one(me) && !read_one(me))
+        if (!write_one(me) && !take_one(me) && !read_one(me))
             wait_for_work(me);
 }
 
@@ -202,24 +298,33 @@ static void start(struct turns *t)
 
 /* --- All of it -------------------------------------------------------------------------------- */
 
+static bool part_begin(struct part *part, const struct turns_opts *o)
+{
+    uint32_t frames = o->show ? TURNS_SHOWN : TURNS_FRAMES, bytes = o->show ? TURNS_SHOWN_BYTES : TURNS_BYTES;
+
+    part->turns = o->show ? calloc(frames, sizeof *part->turns) : NULL;
+    return batch_begin(&part->b, frames, bytes) && (part->turns || !o->show);
+}
+
 static bool thread_new(struct thread *one, struct turns *t)
 {
     one->t = t;
-    for (unsigned i = 0; i < TURNS_BATCHES; i++) {
-        one->own[i] = calloc(1, sizeof(struct batch));
-        if (!one->own[i] || !batch_begin(one->own[i], TURNS_FRAMES, TURNS_BYTES))
+    one->scratch = calloc(1, t->o.scratch_size + 1);
+    for (unsigned i = 0; i < TURNS_BATCHES; i++)
+        if (!part_begin(&one->own[i], &t->o))
             return false;
-    }
-    return true;
+    return one->scratch != NULL;
 }
 
 static void thread_free(struct thread *one)
 {
     for (unsigned i = 0; i < TURNS_BATCHES; i++) {
-        if (one->own[i])
-            batch_end(one->own[i]);
-        free(one->own[i]);
+        batch_end(&one->own[i].b);
+        buf_free(&one->own[i].said);
+        buf_free(&one->own[i].text);
+        free(one->own[i].turns);
     }
+    free(one->scratch);
 }
 
 static bool threads_new(struct turns *t)
@@ -238,7 +343,7 @@ static void run(struct turns *t, bool at_once)
     struct thread *me = &t->threads[0];
 
     while (!at_once && atomic_load(&t->taken) < ALONE && !is_over(me))
-        if (!take_one(me))
+        if (!write_one(me) && !take_one(me))
             read_one(me);
     if (!is_over(me))
         start(t);
@@ -256,7 +361,7 @@ bool turns_run(const struct turns_opts *o)
         return false;
     memset(t, 0, sizeof *t);
     t->o = *o;
-    t->o.threads = min_u32(cores_threads(o->threads, TURNS_THREADS), TURNS_MOST);
+    t->o.threads = min_u32(cores_threads(o->threads, o->show ? TURNS_MOST : TURNS_THREADS), TURNS_MOST);
     t->longest = t->known = o->longest;
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->change, NULL);

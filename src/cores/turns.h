@@ -1,4 +1,5 @@
-/* layer 3 (cores): frames dissected by several threads, and taken one after the other, in their order, by the same.
+/* layer 3 (cores): frames dissected and shown by several threads, and taken one after the other, in their order, by
+ * the same.
  *
  * Each thread reads a batch of frames, dissects it, and takes its packets when all before them were taken:
  *
@@ -6,10 +7,14 @@
  *     other:          read 1  dissect 1   take 1  read 3 ...
  *
  * One thread reads at a time, and one takes. Packets and frames never leave the thread that made them; what moves
- * between the processors' caches is what is known of the connections, once for a batch. */
+ * between the processors' caches is what is known of the connections, once for a batch.
+ *
+ * If packets are shown, the thread makes the text of its batch while others take theirs, and writes it when the text
+ * of all batches before was written. What is shown does not depend on the number of threads. */
 #ifndef RDMATRACE_CORES_TURNS_H
 #define RDMATRACE_CORES_TURNS_H
 
+#include "buf.h"
 #include "dissect/pkt.h"
 #include "src/taps/longest.h"
 
@@ -23,21 +28,41 @@ struct chunks;
  * that costs as much as all the rest, unless it is little beside the batch. */
 #define TURNS_FRAMES 1024
 #define TURNS_BYTES  (1 << 20)
+/* The same where packets are shown: the text of a packet may be as long as some hundred packets. */
+#define TURNS_SHOWN       256
+#define TURNS_SHOWN_BYTES (256 << 10)
+
+/* How a packet is shown that was taken. */
+struct turn {
+    uint32_t tag;     /* what read() said of its frame; take() may change it for show() */
+    uint32_t end;     /* where its text ends in `said`, by turns_run() */
+    bool later;       /* show() makes its text, once the whole batch was taken */
+    struct buf *said; /* or take() appends the text, of a packet whose note does not last longer. NULL without show() */
+};
 
 struct turns_opts {
-    unsigned threads; /* as in struct cores_opts, two or more, or 0: at most TURNS_THREADS */
+    /* 2 to CORES_MAX, of which TURNS_MOST at most are started, at once. 0: as many as there are processors, at most
+     * TURNS_THREADS, or TURNS_MOST with show(); they are started when files are not small */
+    unsigned threads;
     struct decode_opts decode;
     struct longest longest; /* as in struct cores_opts */
-    /* Read the next frame into *f. *stays: its data stay where they are until chunks_done() of its batch, else only
-     * until the next call. False at the end. By one thread at a time, any. */
-    bool (*read)(void *reader, struct frame *f, bool *stays);
+    /* Read the next frame into *f, and what show() is told of it into *tag. *stays: its data stay where they are until
+     * chunks_done() of its batch, else only until the next call. False at the end. By one thread at a time, any. */
+    bool (*read)(void *reader, struct frame *f, uint32_t *tag, bool *stays);
     void *reader;          /* its argument */
-    struct chunks *chunks; /* they are told of batches */
+    struct chunks *chunks; /* they are told of batches; NULL: no data stay where they are */
     /* This frame is taken soon, by the thread that takes. NULL: that is of no use. */
     void (*ahead)(void *user, const struct frame *f);
-    /* Take a packet, by one thread at a time, any; it is gone when the function returns. False: enough. */
-    bool (*take)(void *user, struct pkt *p);
-    void *user; /* argument of ahead() and take() */
+    /* Take a packet, by one thread at a time, any; without show() it is gone when the function returns. False:
+     * enough. */
+    bool (*take)(void *user, struct pkt *p, struct turn *turn);
+    /* Append a packet, by any thread, also while others take or show theirs. Its frame, note and times are as take()
+     * left them. `scratch`: `scratch_size` bytes of the thread, zero at first. NULL: nothing is shown. */
+    void (*show)(void *user, void *scratch, struct buf *text, const struct pkt *p, uint32_t tag);
+    size_t scratch_size;
+    /* Write the text of a batch, in the order of the packets, by one thread at a time, any. False: no more. */
+    bool (*write)(void *user, struct buf *text);
+    void *user; /* argument of ahead(), take(), show() and write() */
 };
 
 /* Read and take all. False without memory. */

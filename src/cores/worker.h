@@ -8,7 +8,7 @@
 
 struct worker;
 
-/* `work` is called for each piece that worker_put() gets, for one at a time. `threads`: as in struct cores_opts; with
+/* `work` is called for each piece that worker_put() gets, for one at a time. `threads`: as in struct turns_opts; with
  * one, or if the system refuses another, worker_put() calls it. The thread is started with the first piece. NULL
  * without memory. */
 struct worker *worker_new(unsigned threads, void (*work)(void *user, void *piece), void *user);

@@ -18,7 +18,7 @@ struct store_column {
     enum store_type type;
 };
 
-/* Begin the database that store_commit() will give the name `path`. `threads`: as in struct cores_opts; with several,
+/* Begin the database that store_commit() will give the name `path`. `threads`: as in struct turns_opts; with several,
  * one of its own inserts the rows while the caller makes the next ones. NULL without memory; any other error is that
  * of store_error(). */
 struct store *store_new(const char *path, unsigned threads);

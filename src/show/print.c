@@ -63,6 +63,15 @@ void print_packet(struct printer *pr, struct buf *b, const struct pkt *p)
     print_elsewhere(pr, p);
 }
 
+bool print_now(const struct pkt *p)
+{
+    bool message = p->note.have & NOTE_ULP;
+
+    for (unsigned i = 0; i < p->n_layers && !message; i++)
+        message = p->layers[i].off & LAYER_MESSAGE;
+    return message;
+}
+
 void print_elsewhere(struct printer *pr, const struct pkt *p)
 {
     pr->n_shown++;

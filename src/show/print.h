@@ -113,6 +113,8 @@ void print_seen(struct printer *pr, struct pkt *p);
 void print_packet(struct printer *pr, struct buf *b, const struct pkt *p);
 /* Count a packet that another printer prints: one with the same options, and n_shown and digits of this one. */
 void print_elsewhere(struct printer *pr, const struct pkt *p);
+/* Whether a packet must be printed before the next one is noted: its note, or a layer of it, lasts no longer. */
+bool print_now(const struct pkt *p);
 /* Append what follows the last packet. */
 void print_end(struct printer *pr, struct buf *b);
 
