@@ -139,15 +139,16 @@ interop-image: ## fetch the packages of the virtual machines and build their ima
 cluster: all ## scan, merge and rdmatrace-mpi under a real Slurm of two nodes on this machine (root; slurmctld, slurmd, slurm-client, munge): half a minute
 	@BUILD=$(BUILD) tests/cluster || [ $$? = 77 ]
 
-machines: all ## MACHINES_MB megabytes (4000) of captures of 50 simulated hosts, analysed by one process, and shared out by files and by MPI, some of them killed: equal to the byte
-	@BUILD=$(BUILD) tests/bench/machines $(or $(MACHINES_MB),4000)
+machines: all ## MACHINES_MB megabytes (4000) of captures of 50 simulated hosts, analysed by one process, and shared out by files and by MPI (MACHINES_ONLY: one of them), some of them killed at moments of SEED: equal to the byte
+	@BUILD=$(BUILD) tests/bench/machines $(or $(MACHINES_MB),4000) $(or $(SEED),1) $(MACHINES_ONLY)
 
 experiments: all $(BUILD)/experiments ## congestion control, networks and workloads against published values, as one table: build/experiments.tsv
 	@BUILD=$(BUILD) tests/experiments/run -o $(BUILD)/experiments.tsv
 
-soak: all $(TEST_PROGRAMS) ## run the tests in full, play SOAK_PACKETS (100 million), judge SOAK_CONVERSATIONS (a million), move 1 GiB each way with a guest, and play the whole conformance battery against it
+soak: all $(TEST_PROGRAMS) ## run the tests in full, play SOAK_PACKETS (100 million), kill parts of runs and ranks of MPI (`make machines`), judge SOAK_CONVERSATIONS (a million), move 1 GiB each way with a guest, and play the whole conformance battery against it
 	@TEST_FULL=1 BUILD=$(BUILD) tests/run
 	@BUILD=$(BUILD) tests/soak $(SOAK_PACKETS)
+	@BUILD=$(BUILD) tests/bench/machines $(or $(MACHINES_MB),4000)
 	@$(BUILD)/property --count $(SOAK_CONVERSATIONS)
 	@BUILD=$(BUILD) BULK_MIB=1024 tests/interop/run.py 'bulk_.*' || [ $$? -eq 77 ]
 	@BUILD=$(BUILD) CONFORMANCE_FULL=1 INTEROP_CASE_SECONDS=1500 tests/interop/run.py 'conformance_quick.*' 'bare_.*' || [ $$? -eq 77 ]
