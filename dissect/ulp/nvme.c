@@ -142,6 +142,11 @@ enum ulp_looks nvme_looks(const uint8_t *b, uint32_t len, bool whole)
     return sgl_plausible(b, len - NVME_SQE_LEN, whole) ? LOOKS_CLIENT : LOOKS_OTHER;
 }
 
+bool nvme_responds(const uint8_t *b, uint32_t len, const struct ulp_body *asked)
+{
+    return len == NVME_CQE_LEN && asked->len >= NVME_SQE_LEN && b[12] == asked->b[2] && b[13] == asked->b[3];
+}
+
 /* Record format, queue id, sizes of the receive queue and (from 0) the send queue, controller id: five numbers of two
  * bytes. The rest is zero. */
 bool nvme_private_fits(const uint8_t *b, uint32_t len)

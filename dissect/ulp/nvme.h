@@ -116,6 +116,8 @@ bool nvme_is_to_host(const struct nvme_cmd *c);
 /* A strict test of a SEND's bytes (`whole`: all of them): LOOKS_CLIENT for a command capsule. Responses pass no test.
  */
 enum ulp_looks nvme_looks(const uint8_t *b, uint32_t len, bool whole);
+/* Whether a SEND is the completion of the command that the SEND `asked` begins with: its length and its identifier. */
+bool nvme_responds(const uint8_t *b, uint32_t len, const struct ulp_body *asked);
 /* Whether private data of a REQ (`len` bytes) may be that of NVMe: record format 0 and plausible sizes. */
 bool nvme_private_fits(const uint8_t *b, uint32_t len);
 

@@ -73,8 +73,9 @@ static enum kind kind_of(const struct nvme_cmd *cmd)
         return KIND_IO;
     case 0x02: /* Get Log Page or Read */
         return is_of_no_namespace(cmd) || !is_of_blocks(cmd) ? KIND_ADMIN : KIND_OPEN;
+    case 0x09: /* Set Features or Dataset Management, which has 16 bytes of data for each range */
+        return is_of_no_namespace(cmd) || nvme_data_len(cmd) < 16 * ((cmd->cdw[0] & 0xff) + 1) ? KIND_ADMIN : KIND_OPEN;
     case 0x08: /* Abort or Write Zeroes */
-    case 0x09: /* Set Features or Dataset Management */
     case 0x0c: /* Asynchronous Event Request or Verify */
         return is_of_no_namespace(cmd) ? KIND_ADMIN : KIND_OPEN;
     default:
@@ -318,6 +319,7 @@ const struct ulp_proto ulp_nvme = {
     .word = "nvme",
     .size = sizeof(struct queue),
     .looks = nvme_looks,
+    .responds = nvme_responds,
     .open = nvme_open,
     .queue = nvme_queue,
     .late_commands = true,

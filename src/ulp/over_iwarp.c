@@ -184,8 +184,37 @@ static void detach(struct ulp_stream *s)
     s->c = NULL;
 }
 
-/* A SEND of a connection whose protocol is not known, or not sure: two in a row of one end must look alike, unless one
- * tells. */
+static bool is_send(unsigned opcode)
+{
+    return opcode >= RDMAP_SEND && opcode <= RDMAP_SEND_SE_INV;
+}
+
+/* Whether what the other end sent last is the other side of protocol number `proto` (its place plus 1). */
+static bool is_other_end(const struct stream_side *other, unsigned proto, enum ulp_looks looks)
+{
+    return other->proto == proto && ulp_looks_side((enum ulp_looks)other->looks) != ulp_looks_side(looks);
+}
+
+/* The protocol of which a message of `side` that looks like none is a response to what the other end sent last; NULL:
+ * none. */
+static const struct ulp_proto *by_response(const struct ulp_stream *s, enum iwarp_side side,
+                                           const struct ulp_message *m)
+{
+    const struct stream_side *other = &s->side[iwarp_other(side)];
+    const struct ulp_proto *proto =
+        other->proto && other->looks == LOOKS_CLIENT && !m->cut ? ulp_protos[other->proto - 1] : NULL;
+    const struct held *h = s->held;
+
+    while (h && (h->unit.side == side || !is_send(h->unit.ddp.opcode) || h->unit.ddp.mo))
+        h = h->next;
+    if (!proto || !proto->responds || !h || !h->unit.payload)
+        return NULL;
+    return proto->responds(m->body.b, m->body.len, &(struct ulp_body){h->unit.payload, h->unit.captured, 0, 0}) ? proto
+                                                                                                                : NULL;
+}
+
+/* A SEND of a connection whose protocol is not known, or not sure: two in a row of one end, or of both ends, must
+ * agree, unless one tells. */
 static void guess(struct ulp *u, struct ulp_stream *s, enum iwarp_side side, const struct ulp_message *m)
 {
     struct stream_side *d = &s->side[side];
@@ -201,12 +230,15 @@ static void guess(struct ulp *u, struct ulp_stream *s, enum iwarp_side side, con
         if ((!user || user == ulp_protos[i]) && ulp_protos[i]->looks &&
             (looks = ulp_protos[i]->looks(m->body.b, m->body.len, !m->cut)))
             break;
-    told = looks != LOOKS_OTHER && (user || ulp_looks_first(looks) || (d->proto == i + 1 && d->looks == looks));
+    told = looks != LOOKS_OTHER && (user || ulp_looks_first(looks) || (d->proto == i + 1 && d->looks == looks) ||
+                                    is_other_end(&s->side[other], i + 1, looks));
     if (s->c && (told || ulp_doubted(s->c)))
         detach(s);
     if (told)
         attach(u, s, ulp_protos[i], user ? ULP_BY_USER : ULP_BY_BYTES,
                ulp_looks_side(looks) == ULP_SERVER ? other : side, NULL, 0);
+    else if (looks == LOOKS_OTHER && !s->c && !user)
+        attach(u, s, by_response(s, side, m), ULP_BY_BYTES, other, NULL, 0);
     d->proto = looks == LOOKS_OTHER ? 0 : (uint8_t)(i + 1);
     d->looks = (uint8_t)looks;
 }
@@ -277,11 +309,6 @@ static bool make_room(struct ulp *u, struct pkt *p)
     }
     u->n_shown = max_u32(u->n_shown, n);
     return true;
-}
-
-static bool is_send(unsigned opcode)
-{
-    return opcode >= RDMAP_SEND && opcode <= RDMAP_SEND_SE_INV;
 }
 
 /* Whether the unit is a segment of the SEND that `of` is one of. */

@@ -95,6 +95,9 @@ struct ulp_proto {
     enum ulp_looks (*looks)(const uint8_t *b, uint32_t len, bool whole);
     /* likewise of a WRITE with immediate data `imm` to `va`, of one packet. May be NULL. */
     enum ulp_looks (*looks_write)(const uint8_t *b, uint32_t len, uint64_t va, uint32_t imm);
+    /* likewise, of a server's whole message that by itself tells nothing: it responds to `asked`, the message or its
+     * first packet that looks like one of a client and came last. May be NULL. */
+    bool (*responds)(const uint8_t *b, uint32_t len, const struct ulp_body *asked);
     /* `greeting`: private data of the REQ, `len` bytes, 0: none was seen. May be NULL. */
     void (*open)(struct ulp_conn *c, const uint8_t *greeting, uint32_t len);
     /* behind open(): the first CONN_ANSWER bytes of the REP's private data, or fewer. May be NULL. */

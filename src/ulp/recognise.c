@@ -107,6 +107,7 @@ void ulp_flow_over(struct ulp *u, uint32_t flow, enum ulp_end why)
 {
     if (u->flows[flow])
         ulp_conn_free(u->flows[flow]->conn, why);
+    held_forget(u, flow);
     u->guesses[flow] = (struct guess){0};
 }
 
@@ -196,9 +197,31 @@ static enum ulp_looks looks_of(const struct ulp_proto *proto, const struct pkt *
     return proto->looks_write ? proto->looks_write(b, p->payload_cap, p->reth.va, p->immdt.data) : LOOKS_OTHER;
 }
 
-/* What the first messages of a flow look like: two in a row must agree, unless one tells. */
-static const struct ulp_proto *by_bytes(struct guess *g, const struct pkt *p, enum ulp_side *side)
+/* Whether what `of` looked like last is the other side of protocol number `proto` (its place plus 1). */
+static bool is_other_end(const struct guess *of, unsigned proto, enum ulp_looks looks)
 {
+    return of->proto == proto && ulp_looks_side((enum ulp_looks)of->side) != ulp_looks_side(looks);
+}
+
+/* The protocol of which the message is a response to what the peer sent last; NULL: none. */
+static const struct ulp_proto *by_response(const struct ulp *u, uint32_t peer, const struct pkt *p)
+{
+    const struct guess *g = peer == FLOW_NONE ? NULL : &u->guesses[peer];
+    const struct ulp_proto *proto = g && g->proto && g->side == LOOKS_CLIENT ? ulp_protos[g->proto - 1] : NULL;
+    struct ulp_body asked;
+
+    if (!proto || !proto->responds || !(p->op->flags & OPF_SEND && p->op->flags & OPF_ONLY) ||
+        p->payload_cap < p->payload_len || !held_send(u, peer, &asked))
+        return NULL;
+    return proto->responds(p->data + p->payload_off, p->payload_cap, &asked) ? proto : NULL;
+}
+
+/* What the first messages of a connection look like: two in a row of one end, or of both ends, must agree, unless one
+ * tells. A message without bytes says nothing. */
+static const struct ulp_proto *by_bytes(struct ulp *u, uint32_t flow, const struct pkt *p, enum ulp_side *side)
+{
+    struct guess *g = &u->guesses[flow];
+    uint32_t peer = conn_flow_at(observer_conns(u->observer), flow)->peer;
     enum ulp_looks looks = LOOKS_OTHER;
     unsigned i = 0;
 
@@ -209,10 +232,12 @@ static const struct ulp_proto *by_bytes(struct guess *g, const struct pkt *p, en
         if ((looks = looks_of(ulp_protos[i], p)))
             break;
     if (looks == LOOKS_OTHER) {
-        g->proto = 0;
-        return NULL;
+        g->proto = p->payload_len ? 0 : g->proto;
+        *side = ULP_SERVER;
+        return by_response(u, peer, p);
     }
-    if (ulp_looks_first(looks) || (g->proto == i + 1 && g->side == looks)) {
+    if (ulp_looks_first(looks) || (g->proto == i + 1 && g->side == looks) ||
+        (peer != FLOW_NONE && is_other_end(&u->guesses[peer], i + 1, looks))) {
         *side = ulp_looks_side(looks);
         return ulp_protos[i];
     }
@@ -291,7 +316,7 @@ static struct ulp_flow *recognise(struct ulp *u, uint32_t flow, const struct pkt
         side = end == 1 ? ULP_CLIENT : ULP_SERVER;
         proto = by_setup(u, flow, p, k, &side, &how);
     }
-    if (!proto && u->guesses[flow].unnamed && (proto = by_bytes(&u->guesses[flow], p, &side)))
+    if (!proto && u->guesses[flow].unnamed && (proto = by_bytes(u, flow, p, &side)))
         how = ULP_BY_BYTES;
     if (!proto || !(c = conn_new(u, flow, proto, how)))
         return NULL;
@@ -318,7 +343,7 @@ static bool believe(struct ulp *u, uint32_t flow, const struct pkt *p)
         return true;
     if (ulp_confirm(c, side, p->data + p->payload_off, p->payload_cap, p->op->flags & OPF_ONLY))
         return true;
-    proto = by_bytes(&u->guesses[flow], p, &other);
+    proto = by_bytes(u, flow, p, &other);
     if (!proto && !ulp_doubted(c))
         return !u->guesses[flow].proto && ulp_trusted(c, side);
     ulp_drop(c);

@@ -51,10 +51,22 @@ static struct ulp_flow *answered(struct ulp *u, const struct event *e)
 }
 
 /* The packet belongs to nothing that is known so far. */
-static void count_moved(struct ulp *u, const struct event *e)
+static void unknown(struct ulp *u, const struct event *e)
 {
     if (e->p->op->flags & (OPF_WRITE | OPF_READ_RESP))
         u->guesses[e->flow].moved += e->p->payload_len;
+    held_keep(u, e);
+}
+
+/* Whether packets of the flow, or of its peer, wait until its protocol is known. */
+static bool has_held(const struct ulp *u, uint32_t flow)
+{
+    uint32_t peer;
+
+    if (LIKELY(!u->n_held || u->held_again))
+        return false;
+    peer = conn_flow_at(observer_conns(u->observer), flow)->peer;
+    return u->guesses[flow].held || (peer != FLOW_NONE && u->guesses[peer].held);
 }
 
 /* An event, with the packet to add layers to, or NULL. */
@@ -72,8 +84,12 @@ static void take(struct ulp *u, const struct event *e, struct pkt *show)
     if (e->kind == EVENT_RESPONSE && e->h)
         trip_note(u, e);
     f = e->kind == EVENT_REQUEST ? ulp_flow_of(u, e->flow, e->p) : answered(u, e);
+    if (f && has_held(u, e->flow)) {
+        held_give(u, e->flow);
+        f = u->flows[e->flow]; /* these may have shown that it is another protocol */
+    }
     if (LIKELY(!f)) {
-        count_moved(u, e);
+        unknown(u, e);
         return;
     }
     c = f->conn;
@@ -93,6 +109,13 @@ static void take(struct ulp *u, const struct event *e, struct pkt *show)
                 ~(uint32_t)(NOTE_UPPER | NOTE_ULP_HOW | NOTE_ULP | NOTE_ULP_DATA | NOTE_ULP_DONE | NOTE_ULP_HOLE);
         ulp_drop(c);
     }
+}
+
+void ulp_take_held(struct ulp *u, const struct event *e)
+{
+    if (e->p->op->flags & (OPF_WRITE | OPF_READ_RESP)) /* they were counted when they came */
+        *(u->flows[e->flow] ? &u->sums.untied : &u->guesses[e->flow].moved) -= e->p->payload_len;
+    take(u, e, NULL);
 }
 
 static void on_event(void *user, const struct event *e)
@@ -200,6 +223,8 @@ void ulp_free(struct ulp *u)
     u->opts.over = NULL;
     if (u->flows)
         ulp_drop_all(u);
+    if (u->guesses)
+        held_end(u);
     zeros_free(u->flows, observer_flows(u->observer), sizeof(struct ulp_flow *));
     zeros_free(u->guesses, observer_flows(u->observer), sizeof *u->guesses);
     trips_free(u);

@@ -3,6 +3,7 @@
 #define RDMATRACE_ULP_ULP_IMPL_H
 
 #include "src/ulp/cover.h"
+#include "src/ulp/held/held.h"
 #include "src/ulp/proto.h"
 
 #define KEPT_COMPLETED  64   /* completed commands of a connection that retransmissions may still belong to */
@@ -167,12 +168,13 @@ struct ulp_flow {
 
 /* What was seen of a flow whose protocol is not known. */
 struct guess {
-    uint8_t tries;    /* messages looked at; GUESS_TRIES: no more are */
-    uint8_t proto;    /* what the latest one looked like: its place in the list of protocols plus 1; 0: nothing */
-    uint8_t side;     /* enum ulp_looks */
-    bool unnamed : 1; /* neither --ulp nor the setup of its connection names a protocol */
-    bool refuted : 1; /* likewise: what they named is not what the messages look like */
-    uint64_t moved;   /* bytes of its WRITEs, and of responses to its READs, before its protocol was known */
+    uint8_t tries;          /* messages looked at; GUESS_TRIES: no more are */
+    uint8_t proto;          /* what the latest one looked like: its place in the list of protocols plus 1; 0: nothing */
+    uint8_t side;           /* enum ulp_looks */
+    bool unnamed : 1;       /* neither --ulp nor the setup of its connection names a protocol */
+    bool refuted : 1;       /* likewise: what they named is not what the messages look like */
+    uint64_t moved;         /* bytes of its WRITEs, and of responses to its READs, before its protocol was known */
+    struct held_flow *held; /* packets from a message on that looks like a protocol; NULL: none */
 };
 #define GUESS_TRIES 32
 
@@ -187,6 +189,9 @@ struct ulp {
     struct ulp_opts opts;
     struct ulp_flow **flows;   /* observer_flows() */
     struct guess *guesses;     /* likewise */
+    uint32_t n_held;           /* flows with packets that are kept until the protocol is known */
+    uint64_t held_places;      /* of such packets so far */
+    bool held_again;           /* they are being taken */
     struct trips **flow_trips; /* likewise: of its hosts; NULL: it has no response so far */
     struct trips *trips[TRIP_BUCKETS];
     struct ulp_conn *conns;
@@ -361,6 +366,11 @@ bool ulp_streams_begin(struct ulp *u, bool shown);
 void ulp_stream_packet(struct ulp *u, struct pkt *p);
 /* Forget all iWARP connections. */
 void ulp_streams_drop(struct ulp *u);
+
+/* --- ulp.c ------------------------------------------------------------------------------------ */
+
+/* An event that was kept: its flow, or the peer, carries a known protocol. */
+void ulp_take_held(struct ulp *u, const struct event *e);
 
 /* --- recognise.c ------------------------------------------------------------------------------ */
 

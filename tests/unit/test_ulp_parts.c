@@ -189,3 +189,94 @@ Test(ulp, a_list_in_the_capsule_names_pieces_of_memory)
         cr_expect_eq(nvme_looks(b, sizeof b, true), more ? LOOKS_OTHER : LOOKS_CLIENT);
     }
 }
+
+/* --- A capture that begins in the middle ------------------------------------------------------ */
+
+Test(ulp, what_came_before_its_protocol_was_known_belongs_to_the_first_command)
+{
+    struct run *r = run_new(NULL);
+    struct pkt *p = acked(r, 5, 0x02, 3, 4096);
+
+    cr_expect_not(p->note.have & NOTE_ULP, "nothing is known so far");
+    with_reth(r, TARGET, OP_WRITE_ONLY, 100, VA, RKEY, 1024, 1024);
+    with_reth(r, TARGET, OP_WRITE_ONLY, 101, VA + 1024, RKEY, 1024, 1024);
+    p = completion(r, 102, 3, 0);
+    cr_expect(says(p, "NVMe Read cid 0x3: Successful Completion"), "%s", p->note.ulp);
+    cr_expect_eq(p->note.ulp_command_in, 1);
+    cr_expect_str_eq(p->note.ulp_how, "first bytes");
+    run_end(r);
+    cr_expect_eq(r->n_over, 1);
+    cr_expect_eq(r->over[0].moved[ULP_TO_CLIENT], 2048);
+    cr_expect_eq(r->over[0].packets, 4);
+    run_free(r);
+}
+
+Test(ulp, two_commands_in_a_row_tell_of_the_first_one)
+{
+    struct run *r = run_new(NULL);
+
+    acked(r, 5, 0x02, 3, 1024);
+    command(r, 6, 0x02, 4, 1024);
+    completion(r, 100, 3, 0x4002);
+    run_end(r);
+    cr_expect_eq(r->n_over, 2);
+    cr_expect_eq(r->over[0].key, 3);
+    cr_expect(r->over[0].failed);
+    run_free(r);
+}
+
+Test(ulp, a_message_of_another_identifier_is_no_response)
+{
+    struct run *r = run_new(NULL);
+    struct pkt *p;
+
+    acked(r, 5, 0x02, 3, 1024);
+    p = completion(r, 100, 4, 0);
+    cr_expect_not(p->note.have & NOTE_ULP);
+    run_end(r);
+    cr_expect_eq(r->n_over, 0);
+    run_free(r);
+}
+
+Test(ulp, of_much_data_before_its_protocol_is_known_the_lengths_are_kept)
+{
+    struct run *r = run_new(NULL);
+
+    acked(r, 5, 0x02, 3, 100 * 1024);
+    for (uint32_t i = 0; i < 100; i++)
+        with_reth(r, TARGET, OP_WRITE_ONLY, 100 + i, VA + 1024 * i, RKEY, 1024, 1024);
+    completion(r, 200, 3, 0);
+    run_end(r);
+    cr_expect_eq(r->n_over, 1);
+    cr_expect_eq(r->over[0].moved[ULP_TO_CLIENT], 100 * 1024);
+    run_free(r);
+}
+
+/* They take the room of 1000 packets at most, and none once the flow is gone. */
+Test(ulp, what_is_kept_until_the_protocol_is_known_is_bounded)
+{
+    struct run *r = run_new(NULL);
+    struct pkt *p = NULL;
+
+    acked(r, 5, 0x02, 3, 1024);
+    for (uint32_t i = 0; i < 1000; i++)
+        with_reth(r, TARGET, OP_WRITE_ONLY, 100 + i, VA, RKEY, 1024, 1024);
+    p = completion(r, 1100, 3, 0);
+    cr_expect_not(p->note.have & NOTE_ULP_DONE, "its command is forgotten");
+    run_end(r);
+    run_free(r);
+}
+
+Test(ulp, set_features_of_a_namespace_is_no_dataset_management)
+{
+    struct run *r = run_new("nvme");
+    uint8_t b[NVME_SQE_LEN];
+    struct pkt *p;
+
+    memcpy(b, sqe(0x09, 3, 0x40, 0), sizeof b);
+    store_le(b + 40, 4, 0x84); /* of write protection; of a Dataset Management 133 ranges, without their 2128 bytes */
+    p = put(r, HOST, OP_SEND_ONLY, 5, NULL, 0, b, sizeof b);
+    cr_expect(strstr(p->note.ulp, "NVMe Set Features (Namespace Write Protection Config) cid 0x3"), "%s", p->note.ulp);
+    run_end(r);
+    run_free(r);
+}
