@@ -22,6 +22,7 @@ void nvme_cmd_get(struct nvme_cmd *c, const uint8_t *sqe)
     for (unsigned i = 0; i < 6; i++)
         c->cdw[i] = (uint32_t)load_le(sqe + 40 + 4 * i, 4);
     sgl_get(&c->sgl, sqe + 24);
+    c->lacks = 0;
 }
 
 void nvme_cqe_get(struct nvme_cqe *c, const uint8_t *cqe)
@@ -142,9 +143,18 @@ enum ulp_looks nvme_looks(const uint8_t *b, uint32_t len, bool whole)
     return sgl_plausible(b, len - NVME_SQE_LEN, whole) ? LOOKS_CLIENT : LOOKS_OTHER;
 }
 
+enum ulp_looks nvme_looks_cut(const uint8_t *b, uint32_t len, uint32_t all, bool whole)
+{
+    if (len < NVME_SQE_LEAST || all < NVME_SQE_LEN || (b[1] & 0xfc) != 0x40)
+        return LOOKS_OTHER;
+    if (b[0] == NVME_FABRICS)
+        return b[4] <= 8 ? LOOKS_CLIENT : LOOKS_OTHER;
+    return sgl_plausible(b, all - NVME_SQE_LEN, whole) ? LOOKS_CLIENT : LOOKS_OTHER;
+}
+
 bool nvme_responds(const uint8_t *b, uint32_t len, const struct ulp_body *asked)
 {
-    return len == NVME_CQE_LEN && asked->len >= NVME_SQE_LEN && b[12] == asked->b[2] && b[13] == asked->b[3];
+    return len == NVME_CQE_LEN && asked->len >= NVME_SQE_LEAST && b[12] == asked->b[2] && b[13] == asked->b[3];
 }
 
 /* Record format, queue id, sizes of the receive queue and (from 0) the send queue, controller id: five numbers of two
@@ -455,7 +465,7 @@ void nvme_arguments_text(struct buf *b, const struct nvme_cmd *c, bool admin)
 
 static void name_text(struct buf *b, const struct nvme_cmd *c, bool admin)
 {
-    const char *name = nvme_command_str(c, admin), *subject = nvme_subject_str(c, admin);
+    const char *name = nvme_command_str(c, admin), *subject = c->lacks ? NULL : nvme_subject_str(c, admin);
 
     if (name)
         buf_puts(b, name);
@@ -475,6 +485,8 @@ void nvme_command_text(struct buf *b, const struct nvme_cmd *c, bool admin)
     buf_printf(b, " cid 0x%x", c->cid);
     if (c->opc != NVME_FABRICS && c->nsid)
         buf_printf(b, c->nsid == UINT32_MAX ? " nsid all" : " nsid %u", c->nsid);
+    if (c->lacks)
+        return;
     before = b->len;
     buf_char(b, ' ');
     nvme_arguments_text(b, c, admin);

@@ -90,8 +90,10 @@ struct nvme_cmd {
     uint32_t nsid;
     uint32_t cdw[6]; /* cdw10 to cdw15 */
     struct nvme_sgl sgl;
+    uint8_t lacks; /* bytes at its end that were not captured, and are 0 here */
 };
-#define NVME_SGL_LEN 16
+#define NVME_SQE_LEAST 40 /* bytes up to the SGL descriptor: which command it is, and its memory */
+#define NVME_SGL_LEN   16
 /* The descriptors of a list in the capsule that SGL 1 of `c` names, as a last segment at an offset (hosts of SPDK send
  * them): how many of capsule `m` are there; 0: no list, or not all of it. Number `i` of them. */
 unsigned nvme_list(const struct nvme_cmd *c, const struct ulp_body *m);
@@ -116,6 +118,8 @@ bool nvme_is_to_host(const struct nvme_cmd *c);
 /* A strict test of a SEND's bytes (`whole`: all of them): LOOKS_CLIENT for a command capsule. Responses pass no test.
  */
 enum ulp_looks nvme_looks(const uint8_t *b, uint32_t len, bool whole);
+/* Likewise of one, or of its first packet, of which `len` of `all` bytes were captured. */
+enum ulp_looks nvme_looks_cut(const uint8_t *b, uint32_t len, uint32_t all, bool whole);
 /* Whether a SEND is the completion of the command that the SEND `asked` begins with: its length and its identifier. */
 bool nvme_responds(const uint8_t *b, uint32_t len, const struct ulp_body *asked);
 /* Whether private data of a REQ (`len` bytes) may be that of NVMe: record format 0 and plausible sizes. */
@@ -129,7 +133,8 @@ const char *nvme_command_str(const struct nvme_cmd *c, bool admin);
 const char *nvme_status_str(const struct nvme_cmd *c, bool admin, uint16_t status);
 /* "Identify Controller" of an Identify, "SMART / Health Information" of a log page ...; NULL: none */
 const char *nvme_subject_str(const struct nvme_cmd *c, bool admin);
-/* Append the command as one line: "Write cid 0x3 nsid 1 slba 300 nlb 8". `nlb` counts from 1 there. */
+/* Append the command as one line: "Write cid 0x3 nsid 1 slba 300 nlb 8", of one that was cut "Write cid 0x3 nsid 1".
+ * `nlb` counts from 1 there. */
 void nvme_command_text(struct buf *b, const struct nvme_cmd *c, bool admin);
 /* Append what tells apart commands of one name, without cid and nsid: "slba 300 nlb 8". */
 void nvme_arguments_text(struct buf *b, const struct nvme_cmd *c, bool admin);

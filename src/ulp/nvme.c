@@ -18,12 +18,19 @@ struct own {
     uint64_t result; /* of the completion */
     uint16_t qid;
     bool admin;
+    uint8_t lacks; /* bytes at the end of `sqe` that were not captured */
 };
 ULP_OWN_AS(struct own)
 
 static void get(const struct ulp_command *c, struct nvme_cmd *cmd)
 {
     nvme_cmd_get(cmd, own_const(c)->sqe);
+    cmd->lacks = own_const(c)->lacks;
+}
+
+static bool is_cut(const struct nvme_cmd *cmd)
+{
+    return cmd->lacks != 0;
 }
 
 static void nvme_open(struct ulp_conn *c, const uint8_t *greeting, uint32_t len)
@@ -72,9 +79,11 @@ static enum kind kind_of(const struct nvme_cmd *cmd)
     case 0x05:
         return KIND_IO;
     case 0x02: /* Get Log Page or Read */
-        return is_of_no_namespace(cmd) || !is_of_blocks(cmd) ? KIND_ADMIN : KIND_OPEN;
+        return is_of_no_namespace(cmd) || (!is_cut(cmd) && !is_of_blocks(cmd)) ? KIND_ADMIN : KIND_OPEN;
     case 0x09: /* Set Features or Dataset Management, which has 16 bytes of data for each range */
-        return is_of_no_namespace(cmd) || nvme_data_len(cmd) < 16 * ((cmd->cdw[0] & 0xff) + 1) ? KIND_ADMIN : KIND_OPEN;
+        return is_of_no_namespace(cmd) || (!is_cut(cmd) && nvme_data_len(cmd) < 16 * ((cmd->cdw[0] & 0xff) + 1))
+                   ? KIND_ADMIN
+                   : KIND_OPEN;
     case 0x08: /* Abort or Write Zeroes */
     case 0x0c: /* Asynchronous Event Request or Verify */
         return is_of_no_namespace(cmd) ? KIND_ADMIN : KIND_OPEN;
@@ -86,6 +95,8 @@ static enum kind kind_of(const struct nvme_cmd *cmd)
 static void learn_queue(struct queue *q, const struct nvme_cmd *cmd)
 {
     if (cmd->opc == NVME_FABRICS && cmd->fctype == NVME_FCTYPE_CONNECT) {
+        if (is_cut(cmd))
+            return;
         q->id = (uint16_t)(cmd->cdw[0] >> 16);
         q->known = true;
     } else if (!q->known && (cmd->opc == NVME_FABRICS || (!q->io && kind_of(cmd) == KIND_ADMIN))) {
@@ -123,12 +134,13 @@ static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct nvme
     uint64_t capsule = (uint64_t)m->len + m->more;
 
     if (!len) {
-        offer_list(c, cmd, n, m, dir);
+        if (!is_cut(n))
+            offer_list(c, cmd, n, m, dir);
         return;
     }
     if (n->sgl.type == 4) {
         ulp_offer(c, cmd, dir, n->sgl.key, n->sgl.address, len);
-        if (own_of(cmd)->admin || n->opc == NVME_FABRICS)
+        if ((own_of(cmd)->admin || n->opc == NVME_FABRICS) && !is_cut(n))
             ulp_keep(c, cmd, dir, len);
     } else if (n->sgl.type == 0 && n->sgl.subtype == 1) {
         uint64_t behind = capsule - NVME_SQE_LEN, room = n->sgl.address < behind ? behind - n->sgl.address : 0;
@@ -149,28 +161,44 @@ static void show_inline(const struct ulp_message *m, const struct nvme_cmd *n, b
     nvme_data_layers(m->show, &data, n, admin);
 }
 
+/* A command, of which bytes behind its descriptor may not have been captured. */
+static bool get_part(struct nvme_cmd *n, uint8_t *sqe, const struct ulp_body *m)
+{
+    uint32_t len = min_u32(m->len, NVME_SQE_LEN);
+
+    if (len < NVME_SQE_LEAST || (uint64_t)m->len + m->more < NVME_SQE_LEN || (m->b[1] & 0xc0) == 0xc0)
+        return false;
+    memcpy(sqe, m->b, len);
+    nvme_cmd_get(n, sqe);
+    n->lacks = (uint8_t)(NVME_SQE_LEN - len);
+    return true;
+}
+
 static bool take_command(struct ulp_conn *c, struct ulp_message *m)
 {
     struct queue *q = ulp_state(c);
     struct ulp_command *cmd = m->command;
+    uint8_t sqe[NVME_SQE_LEN] = {0};
     struct nvme_cmd n;
 
-    if (m->body.len < NVME_SQE_LEN || (m->body.b[1] & 0xc0) == 0xc0)
+    if (!get_part(&n, sqe, &m->body))
         return false;
-    nvme_cmd_get(&n, m->body.b);
     if (!m->again) {
         learn_queue(q, &n);
         cmd = ulp_begin(c, m, n.cid);
         if (cmd) {
             struct own *o = own_of(cmd);
-            memcpy(o->sqe, m->body.b, NVME_SQE_LEN);
+            memcpy(o->sqe, sqe, NVME_SQE_LEN);
+            o->lacks = n.lacks;
             o->qid = q->known ? q->id : UINT16_MAX;
             o->admin = is_admin(q);
             cmd->waits = o->admin && n.opc == NVME_ADMIN_AER;
             offer(c, cmd, &n, &m->body);
         }
     }
-    if (m->show) {
+    if (m->show && is_cut(&n))
+        nvme_queue_layer(m->show);
+    else if (m->show) {
         bool admin = cmd ? own_of(cmd)->admin : is_admin(q);
         nvme_queue_layer(m->show);
         nvme_command_layers(m->show, &m->body, admin);
@@ -204,7 +232,7 @@ static bool take_completion(struct ulp_conn *c, struct ulp_message *m)
     if (m->show)
         nvme_queue_layer(m->show);
     if (m->show)
-        nvme_response_layers(m->show, &m->body, cmd ? &n : NULL, cmd && own_of(cmd)->admin);
+        nvme_response_layers(m->show, &m->body, cmd && !is_cut(&n) ? &n : NULL, cmd && own_of(cmd)->admin);
     return true;
 }
 
@@ -288,7 +316,7 @@ static void nvme_values(const struct ulp_command *c, ulp_take *take, void *user)
 
     get(c, &n);
     name = nvme_command_str(&n, o->admin);
-    subject = nvme_subject_str(&n, o->admin);
+    subject = is_cut(&n) ? NULL : nvme_subject_str(&n, o->admin);
     status = nvme_status_str(&n, o->admin, c->status);
     const struct ulp_value values[] = {
         {"command", name ? name : "", 0, true},
@@ -298,12 +326,12 @@ static void nvme_values(const struct ulp_command *c, ulp_take *take, void *user)
         {"opcode", NULL, n.opc, true},
         {"fctype", NULL, n.fctype, n.opc == NVME_FABRICS},
         {"nsid", NULL, n.nsid, n.opc != NVME_FABRICS},
-        {"cdw10", NULL, n.cdw[0], true},
-        {"cdw11", NULL, n.cdw[1], true},
-        {"cdw12", NULL, n.cdw[2], true},
-        {"cdw13", NULL, n.cdw[3], true},
-        {"cdw14", NULL, n.cdw[4], true},
-        {"cdw15", NULL, n.cdw[5], true},
+        {"cdw10", NULL, n.cdw[0], n.lacks <= 20},
+        {"cdw11", NULL, n.cdw[1], n.lacks <= 16},
+        {"cdw12", NULL, n.cdw[2], n.lacks <= 12},
+        {"cdw13", NULL, n.cdw[3], n.lacks <= 8},
+        {"cdw14", NULL, n.cdw[4], n.lacks <= 4},
+        {"cdw15", NULL, n.cdw[5], !n.lacks},
         {"address", NULL, n.sgl.address, n.sgl.type == 4},
         {"rkey", NULL, n.sgl.key, n.sgl.type == 4},
         {"result", NULL, o->result, c->response != 0},
@@ -319,6 +347,7 @@ const struct ulp_proto ulp_nvme = {
     .word = "nvme",
     .size = sizeof(struct queue),
     .looks = nvme_looks,
+    .looks_cut = nvme_looks_cut,
     .responds = nvme_responds,
     .open = nvme_open,
     .queue = nvme_queue,

@@ -189,6 +189,14 @@ static bool is_send(unsigned opcode)
     return opcode >= RDMAP_SEND && opcode <= RDMAP_SEND_SE_INV;
 }
 
+/* What a message looks like to the protocol. */
+static enum ulp_looks looks_of(const struct ulp_proto *proto, const struct ulp_message *m)
+{
+    if (m->cut && proto->looks_cut)
+        return proto->looks_cut(m->body.b, m->body.len, m->body.len + m->body.more, true);
+    return proto->looks ? proto->looks(m->body.b, m->body.len, !m->cut) : LOOKS_OTHER;
+}
+
 /* Whether what the other end sent last is the other side of protocol number `proto` (its place plus 1). */
 static bool is_other_end(const struct stream_side *other, unsigned proto, enum ulp_looks looks)
 {
@@ -227,8 +235,7 @@ static void guess(struct ulp *u, struct ulp_stream *s, enum iwarp_side side, con
     if (s->given_up || s->held_again || s->tries++ > 4 * MARKED)
         return;
     for (; ulp_protos[i]; i++)
-        if ((!user || user == ulp_protos[i]) && ulp_protos[i]->looks &&
-            (looks = ulp_protos[i]->looks(m->body.b, m->body.len, !m->cut)))
+        if ((!user || user == ulp_protos[i]) && (looks = looks_of(ulp_protos[i], m)))
             break;
     told = looks != LOOKS_OTHER && (user || ulp_looks_first(looks) || (d->proto == i + 1 && d->looks == looks) ||
                                     is_other_end(&s->side[other], i + 1, looks));

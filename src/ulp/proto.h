@@ -93,6 +93,9 @@ struct ulp_proto {
     /* a strict test of a message whose protocol is not known, or of its first packet if it is not `whole`; NULL: it
      * cannot be told by its bytes */
     enum ulp_looks (*looks)(const uint8_t *b, uint32_t len, bool whole);
+    /* likewise of a message of one packet (`whole`), or its first packet, of whose `all` bytes only `len` were
+     * captured; NULL: looks() tells by these */
+    enum ulp_looks (*looks_cut)(const uint8_t *b, uint32_t len, uint32_t all, bool whole);
     /* likewise of a WRITE with immediate data `imm` to `va`, of one packet. May be NULL. */
     enum ulp_looks (*looks_write)(const uint8_t *b, uint32_t len, uint64_t va, uint32_t imm);
     /* likewise, of a server's whole message that by itself tells nothing: it responds to `asked`, the message or its

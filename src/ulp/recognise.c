@@ -192,6 +192,8 @@ static enum ulp_looks looks_of(const struct ulp_proto *proto, const struct pkt *
 {
     const uint8_t *b = p->data + p->payload_off;
 
+    if (p->op->flags & OPF_SEND && p->payload_cap < p->payload_len && proto->looks_cut)
+        return proto->looks_cut(b, p->payload_cap, p->payload_len, p->op->flags & OPF_ONLY);
     if (p->op->flags & OPF_SEND)
         return proto->looks ? proto->looks(b, p->payload_cap, p->op->flags & OPF_ONLY) : LOOKS_OTHER;
     return proto->looks_write ? proto->looks_write(b, p->payload_cap, p->reth.va, p->immdt.data) : LOOKS_OTHER;
@@ -251,8 +253,8 @@ static bool side_of(const struct ulp_proto *proto, const struct pkt *p, enum ulp
 {
     enum ulp_looks looks = LOOKS_OTHER;
 
-    if (proto->looks && p->op->flags & OPF_SEND && p->op->flags & OPF_START)
-        looks = proto->looks(p->data + p->payload_off, p->payload_cap, p->op->flags & OPF_ONLY);
+    if (p->op->flags & OPF_SEND && p->op->flags & OPF_START)
+        looks = looks_of(proto, p);
     *side = ulp_looks_side(looks);
     return looks != LOOKS_OTHER;
 }

@@ -280,3 +280,36 @@ Test(ulp, set_features_of_a_namespace_is_no_dataset_management)
     run_end(r);
     run_free(r);
 }
+
+/* 40 + 42 bytes: the command lacks its arguments, of a response nothing is missing. */
+Test(ulp, a_command_that_was_cut_behind_its_descriptor_has_its_data_and_its_response)
+{
+    struct run *r = run_new(NULL);
+    struct pkt *p;
+
+    r->snap = 40 + 42;
+    acked(r, 5, 0x02, 3, 4096);
+    p = command(r, 6, 0x02, 4, 1024);
+    cr_expect(says(p, "NVMe Read cid 0x4 nsid 1"), "%s", p->note.ulp);
+    with_reth(r, TARGET, OP_WRITE_ONLY, 100, VA, RKEY, 1024, 1024);
+    completion(r, 101, 4, 0);
+    run_end(r);
+    cr_expect_eq(r->n_over, 2);
+    cr_expect_eq(r->over[0].key, 4, "the other one has no response");
+    cr_expect_eq(r->over[0].moved[ULP_TO_CLIENT], 1024);
+    cr_expect_eq(r->over[0].requested[ULP_TO_CLIENT], 1024);
+    cr_expect_eq(strncmp(r->text.p, "Read cid 0x3 nsid 1: ", 21), 0, "%s", r->text.p);
+    run_free(r);
+}
+
+Test(ulp, a_command_that_was_cut_before_its_descriptor_is_none)
+{
+    struct run *r = run_new("nvme");
+
+    command(r, 5, 0x02, 3, 1024);
+    r->snap = 40 + 39;
+    command(r, 6, 0x02, 4, 1024);
+    run_end(r);
+    cr_expect_eq(r->n_over, 1);
+    run_free(r);
+}
