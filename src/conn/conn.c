@@ -410,6 +410,16 @@ bool conn_moved(struct conn_table *t, uint32_t flow)
 
 #define SAME_QPN 64 /* flows to one queue pair number that are looked at; with more none is certain */
 
+/* The queue pair that receives the responses to `of` along the new path `k`, too: CONN_NO_QPN if that is not known, or
+ * if they are those of another connection along this path, so that `of` was paired with the wrong flow. */
+static uint32_t responses_move_to(const struct conn_table *t, const struct flow *of, const struct conn_key *k)
+{
+    uint32_t dqpn = of->peer == FLOW_NONE ? CONN_NO_QPN : t->flows[of->peer].dqpn;
+    uint32_t there = conn_find(t, &(struct conn_key){k->dst, k->src, k->tap, dqpn});
+
+    return there != FLOW_NONE && t->flows[there].peer != FLOW_NONE ? CONN_NO_QPN : dqpn;
+}
+
 /* The first request of an unknown flow has MigReq set: its sender has migrated. If exactly one known flow to the same
  * queue pair number continues with this request, learn the new path as from a REQ or LAP. If two flows do, the path
  * stays unknown: hosts that are set up alike use the same queue pair numbers. */
@@ -429,11 +439,10 @@ static bool learn_migration(struct conn_table *t, const struct conn_key *k, cons
     }
     if (found != 1 || !of || i != FLOW_NONE)
         return false;
-    conn_learn_path(
-        t, &(struct conn_path){.addr = {of->src, of->dst},
-                               .alt = {k->src, k->dst},
-                               .qpn = {of->peer == FLOW_NONE ? CONN_NO_QPN : t->flows[of->peer].dqpn, of->dqpn},
-                               .timeout = {CONN_TIMEOUT_KEPT, CONN_TIMEOUT_KEPT}});
+    conn_learn_path(t, &(struct conn_path){.addr = {of->src, of->dst},
+                                           .alt = {k->src, k->dst},
+                                           .qpn = {responses_move_to(t, of, k), of->dqpn},
+                                           .timeout = {CONN_TIMEOUT_KEPT, CONN_TIMEOUT_KEPT}});
     return true;
 }
 
