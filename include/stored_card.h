@@ -6,7 +6,8 @@
 
 struct json_t; /* of jansson */
 
-#define CARD_ROWS 4096 /* most rows of a table of a card: tests, metrics, ... */
+#define CARD_ROWS  4096        /* most rows of a table of a card: tests, metrics, ... */
+#define CARD_BYTES (16u << 20) /* of a whole card, at most */
 
 /* Read `n` bytes of JSON: NULL, with the reason in *err, one line: they are no score card. Of a card, tables are
  * bounded, members that a reader cannot do without are there, and those that it knows have their type; members that it

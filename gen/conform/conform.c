@@ -241,7 +241,7 @@ static void says_nothing(struct conform_outcome *o, enum conform_result r, const
     buf_puts(&o->reason, why);
 }
 
-/* Have the capture judged, with the counters of the device at `gid`, if it told them. */
+/* Have the capture judged, with the counters of the device at `gid`, if it told them; without them if they are none. */
 static int judge(struct conform_outcome *o, const struct conform_run *r, const struct device_seen *d)
 {
     char before[sizeof o->capture + 16], after[sizeof before];
@@ -259,6 +259,10 @@ static int judge(struct conform_outcome *o, const struct conform_run *r, const s
     }
     if (e == 0)
         e = conform_judge(r->judge, o->capture, d->mac, option.len ? buf_str(&option) : NULL, &o->judge, &o->counters);
+    if (e == -EPROTO && option.len) {
+        o->judge.len = o->counters.len = 0;
+        e = conform_judge(r->judge, o->capture, d->mac, NULL, &o->judge, &o->counters);
+    }
     if (option.len) {
         unlink(before);
         unlink(after);
@@ -322,8 +326,7 @@ static void check_alive(const struct conform_run *r, struct conform_outcome *o)
     if (!good && !live_stopped()) {
         o->result = CONFORM_CRASH;
         put_reason(&why, "alive", buf_str(&out));
-        buf_printf(&o->reason, "%safter it, the device serves no new queue pair: %s", o->reason.len ? "; " : "",
-                   buf_str(&why));
+        buf_printf(&o->reason, "%s" CONFORM_SERVES_NOTHING "%s", o->reason.len ? "; " : "", buf_str(&why));
     }
     buf_free(&out);
     buf_free(&why);

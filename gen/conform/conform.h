@@ -95,6 +95,9 @@ static inline bool conform_is_missed(enum conform_result r)
     return r == CONFORM_FAIL || r == CONFORM_WEAK || r == CONFORM_INFO;
 }
 
+/* What the reason of CONFORM_CRASH ends with, before what the small test behind it saw. */
+#define CONFORM_SERVES_NOTHING "after it, the device serves no new queue pair: "
+
 struct conform_outcome {
     const struct conform_test *test;
     uint8_t result;    /* enum conform_result */

@@ -466,11 +466,11 @@ static struct send_wr request_of(const struct rnic_send *s)
 static int twin_post_send(struct rnic *r, void *qp, const struct rnic_send *s)
 {
     struct send_wr w = request_of(s);
-
+    struct twin_mw *mw = w.opcode == WR_BIND_MW ? s->mw : NULL;
     int e = w.opcode > WR_LOCAL_INV ? -EINVAL : ep_post_send(twin_ep(r), (int)number_of(qp), &w, twin_now(r));
 
-    if (e == 0 && w.opcode == WR_BIND_MW)
-        ((struct twin_mw *)s->mw)->key = w.rkey;
+    if (e == 0 && mw && (w.rkey ^ mw->key) <= 0xff) /* a key with another index is not bound */
+        mw->key = w.rkey;
     return e;
 }
 static int twin_mw_bind(struct rnic *r, void *qp, const struct rnic_send *s, uint32_t *rkey)

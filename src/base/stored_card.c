@@ -350,9 +350,13 @@ static bool check(json_t *object, const struct member *m, const struct place *at
 struct json_t *stored_card_read(const char *text, size_t n, struct buf *err)
 {
     json_error_t e;
-    json_t *root = json_loadb(text, n, 0, &e);
+    json_t *root = n <= CARD_BYTES ? json_loadb(text, n, 0, &e) : NULL;
     const char *schema = json_string_value(json_object_get(root, "schema"));
 
+    if (n > CARD_BYTES) {
+        buf_printf(err, "no score card: it is larger than %u MiB", CARD_BYTES >> 20);
+        return NULL;
+    }
     if (!root) {
         buf_printf(err, "line %d, column %d: ", e.line, e.column);
         buf_printable(err, e.text, strlen(e.text));

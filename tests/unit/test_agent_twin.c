@@ -169,6 +169,20 @@ Test(twin, sends_writes_reads_and_adds_as_a_device_does)
     end();
 }
 
+Test(twin, a_window_keeps_its_key_if_that_of_a_bind_has_another_index)
+{
+    begin();
+    join();
+    SAYS(0, "1 mw pd=pd1 type=2", "1 ok mw=mw6");
+    SAYS(0,
+         "1 post send qp=qp5 wr_id=1 op=BIND_MW mw=mw6 mr=mr3 mw_addr=0x10000 mw_len=64 access=remote_read "
+         "rkey=0xffffff01",
+         "1 ok t=");
+    SAYS(0, "1 wait wc cq=cq4", "wr_id=1 status=MW_BIND_ERR ");
+    SAYS(0, "1 destroy object=mw6", "1 ok\n");
+    end();
+}
+
 /* A line with bytes behind it. */
 static const char *ask_with(int i, const char *line, const char *bytes)
 {

@@ -198,17 +198,20 @@ static void put_text(struct buf *b, const char *name, const char *p, size_t n)
     buf_json(b, p, n);
 }
 
-/* Of a reason the packet that was expected, and that which came, in the notation of scenarios. */
+/* Of a reason the packet that was expected, and that which came, in the notation of scenarios: those of the test, not
+ * of the small one behind it. */
 static void put_packets(struct buf *b, const struct buf *reason)
 {
-    static const char before[] = ": expected ", between[] = "; actual ";
+    static const char before[] = ": expected ", between[] = "; actual ", behind[] = CONFORM_SERVES_NOTHING;
     const size_t n_before = sizeof before - 1, n_between = sizeof between - 1;
-    const char *e = reason->len ? memmem(reason->p, reason->len, before, n_before) : NULL, *end, *a;
+    const char *dead = reason->len ? memmem(reason->p, reason->len, behind, sizeof behind - 1) : NULL;
+    size_t n = !dead ? reason->len : dead == reason->p ? 0 : (size_t)(dead - reason->p) - strlen("; ");
+    const char *e = n ? memmem(reason->p, n, before, n_before) : NULL, *end, *a;
 
     if (!e)
         return;
     e += n_before;
-    end = reason->p + reason->len;
+    end = reason->p + n;
     a = memmem(e, (size_t)(end - e), between, n_between);
     put_text(b, "expected", e, (size_t)((a ? a : end) - e));
     if (a)

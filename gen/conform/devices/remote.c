@@ -326,6 +326,12 @@ static void tell(struct buf *b, struct buf *line, const char *key, const char *b
     buf_printable(b, text, strlen(text));
 }
 
+/* A number that readers of JSON take, most of which have 63 bits and a sign. */
+static bool number_of(const struct token *t, uint64_t *v)
+{
+    return token_u64(t, v) && *v <= INT64_MAX;
+}
+
 /* What the driver is set to: the words NAME=NUMBER of a line, as a member; an older agent says none. */
 static void put_settings(struct buf *b, const char *line)
 {
@@ -335,7 +341,7 @@ static void put_settings(struct buf *b, const char *line)
     uint64_t v;
 
     for (unsigned i = 2; i < n && n <= SETTINGS_MAX; i++) {
-        if (!token_cut(&w[i], '=', &name, &value) || !token_u64(&value, &v))
+        if (!token_cut(&w[i], '=', &name, &value) || !number_of(&value, &v))
             continue;
         buf_puts(b, before);
         buf_json(b, name.p, name.len);
@@ -374,7 +380,7 @@ static void put_device(struct buf *b, struct buf *open, struct buf *query, struc
         uint64_t n = 0;
         word(buf_str(members[i].line), members[i].key, text, sizeof text);
         struct token t = token_of(text);
-        if (!*text || (members[i].number && !token_u64(&t, &n)))
+        if (!*text || (members[i].number && !number_of(&t, &n)))
             continue;
         buf_printf(b, "%s\"%s\":", before, members[i].name);
         if (members[i].line == port)
