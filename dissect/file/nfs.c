@@ -124,6 +124,13 @@ static unsigned weight(uint32_t op)
     return ARRAY_LEN(little);
 }
 
+uint8_t nfs_main(const struct nfs_call *c, uint32_t n)
+{
+    bool lacks = c->known < n && c->known < NFS_OPS_MAX;
+
+    return lacks && weight(c->main) < weight(0) ? 0 : c->main;
+}
+
 static void keep_op(struct nfs_call *c, uint32_t op)
 {
     if (!c->known || weight(op) > weight(c->main))
@@ -181,6 +188,7 @@ static void call4(struct walk *w)
         if (l && !w->lost)
             l->len = w->at - at;
     }
+    c->main = nfs_main(c, c->n_ops);
     c->have_access = c->have_access && c->main == ACCESS;
 }
 
@@ -210,6 +218,7 @@ static void reply4(struct walk *w, struct nfs_reply *r)
         struct layer *l;
         if (w->lost)
             break;
+        keep_op(&r->found, op);
         l = op_layer(w, &nfs4_result_hdr, at);
         walk_items(w, status ? op == 34 ? "B" : "" : op_items(op, false)); /* SETATTR says even then what it has set */
         if (l && !w->lost)

@@ -42,8 +42,8 @@ struct nfs_reply {
     uint32_t n_ops;  /* of a compound: operations with a result; the last of them has failed if `status` is not 0 */
     uint32_t inside; /* bytes of a file's data that are in the message */
     bool known;      /* there is a status */
-    /* of version 3: file handle, count and what was made stable, as a call has them; of both: the rights that were
-     * granted, if it is a reply to ACCESS; nothing else is valid */
+    /* of version 3: file handle, count and what was made stable, as a call has them; of version 4: the operations with
+     * a result; of both: the rights that were granted, if it is a reply to ACCESS; nothing else is valid */
     struct nfs_call found;
 };
 
@@ -55,6 +55,8 @@ void nfs_call_read(struct nfs_call *c, const struct rpc *r, const struct ulp_bod
 void nfs_reply_read(struct nfs_reply *reply, const struct rpc *called, uint32_t at, const struct ulp_body *m,
                     const struct nfs_chunks *chunks, struct pkt *p);
 
+/* What a compound of `n` operations is for, by those that are known of it: the opcode of one; 0: they do not tell. */
+uint8_t nfs_main(const struct nfs_call *c, uint32_t n);
 /* The layer that names the procedure, the word at byte `at` of `m`, if it is one of NFS. */
 void nfs_called_layer(struct pkt *p, const struct rpc *r, const struct ulp_body *m, uint32_t at);
 

@@ -91,6 +91,28 @@ bool iser_get(struct iser *m, const uint8_t *b, uint32_t len, bool whole)
     return m->kind == ISER_CONTROL && get_pdu(m, b, len, whole);
 }
 
+bool iser_get_cut(struct iser *m, uint8_t *padded, const uint8_t *b, uint32_t len, uint32_t all)
+{
+    if (len < ISER_LEAST || len >= ISER_LEN + ISCSI_LEN || all < ISER_LEN + ISCSI_LEN)
+        return false;
+    memset(padded, 0, ISER_LEN + ISCSI_LEN);
+    memcpy(padded, b, len);
+    return iser_get(m, padded, ISER_LEN + ISCSI_LEN, false);
+}
+
+enum ulp_looks iser_looks_cut(const uint8_t *b, uint32_t len, uint32_t all, bool whole)
+{
+    uint8_t padded[ISER_LEN + ISCSI_LEN];
+    struct iser m;
+    bool found = iser_get_cut(&m, padded, b, len, all) || iser_get(&m, b, len, false);
+
+    if (!found || m.kind != ISER_CONTROL || b[1] || b[2] || b[3] || !iscsi_opcode_str(m.opcode))
+        return LOOKS_OTHER;
+    if (whole && m.data + (m.n_data + 3) / 4 * 4 != all && m.data + m.n_data != all)
+        return LOOKS_OTHER;
+    return m.opcode < ISCSI_NOP_IN ? LOOKS_CLIENT : LOOKS_SERVER;
+}
+
 enum ulp_looks iser_looks(const uint8_t *b, uint32_t len, bool whole)
 {
     static const char name[] = "InitiatorName=";

@@ -128,6 +128,14 @@ static void take_form(struct scsi_cdb *c, enum form form, const uint8_t *cdb)
     }
 }
 
+/* The group of the opcode says how long the CDB is; behind byte 13 one of 16 bytes has its group number and control. */
+unsigned scsi_cdb_needs(uint8_t opcode)
+{
+    static const uint8_t needs[] = {6, 10, 10, SCSI_CDB_LEN, 14, 12, SCSI_CDB_LEN, SCSI_CDB_LEN};
+
+    return needs[opcode >> 5];
+}
+
 void scsi_cdb_get(struct scsi_cdb *c, const uint8_t *cdb)
 {
     const struct command_name *n = command_of(cdb);

@@ -25,6 +25,9 @@ struct scsi_cdb {
 /* `cdb` has SCSI_CDB_LEN bytes. */
 void scsi_cdb_get(struct scsi_cdb *c, const uint8_t *cdb);
 
+/* How many of its bytes say what scsi_cdb_get() reads, by its first one. */
+unsigned scsi_cdb_needs(uint8_t opcode);
+
 /* Sense data, of fixed format (response codes 0x70, 0x71) or as descriptors (0x72, 0x73). */
 struct scsi_sense {
     bool known; /* the following three */

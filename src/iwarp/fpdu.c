@@ -300,8 +300,8 @@ static bool wrong_fpdu(const struct place *f, const struct iwarp_unit *u, uint16
     return true;
 }
 
-/* Take the FPDU: what it says, if it can be trusted. False: the place is lost. */
-static bool take_fpdu(struct place *f, struct iwarp_unit *u, uint16_t ulpdu)
+/* Take the FPDU, `raw` bytes of the stream: what it says, if it can be trusted. False: the place is lost. */
+static bool take_fpdu(struct place *f, struct iwarp_unit *u, uint16_t ulpdu, uint32_t raw)
 {
     struct iwarp_sent *sent = &f->t->c.sent[f->of];
     char seen[16], want[16];
@@ -329,6 +329,9 @@ static bool take_fpdu(struct place *f, struct iwarp_unit *u, uint16_t ulpdu)
         return wrong_fpdu(f, u, ulpdu);
     f->s->nonsense = 0;
     sent->fpdus++;
+    sent->lacking = f->s->stream.lacking;
+    if (u->readable && !u->wrong && u->ddp.tagged)
+        sent->lacking_data += stream_lacking(&f->s->stream, f->s->stream.at + f->at - raw, f->s->stream.at + f->at);
     sent->payload += u->readable ? u->payload_len : 0;
     iwarp_hand_out(f->w, u);
     if (u->readable && !u->wrong)
@@ -374,7 +377,7 @@ static bool read_fpdu(struct place *f)
     }
     read_headers(f, &u, begin, ulpdu);
     f->at += raw;
-    if (!take_fpdu(f, &u, ulpdu)) {
+    if (!take_fpdu(f, &u, ulpdu, raw)) {
         f->at = begin;
         fpdu_lost(s);
     } else if (!fits && u.whole && !s->unsure) {

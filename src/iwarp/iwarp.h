@@ -60,6 +60,7 @@ struct iwarp_sent {
     uint64_t retransmitted;  /* segments that TCP sent again, whether or not the first copy was captured */
     uint64_t reordered;      /* segments that came behind a later one */
     uint64_t lacking;        /* bytes of the stream that were not captured */
+    uint64_t lacking_data;   /* of them in WRITEs and READ responses of which the headers were captured */
     uint64_t fpdus, payload; /* and bytes of payload in them */
     uint64_t bad_crc;
     uint64_t ops[RDMAP_OPCODES];      /* messages by opcode, without READ responses */

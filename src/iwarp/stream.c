@@ -267,6 +267,17 @@ bool stream_lacks(const struct stream *s, uint64_t from, uint64_t to)
     return false;
 }
 
+uint64_t stream_lacking(const struct stream *s, uint64_t from, uint64_t to)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < s->n_holes; i++) {
+        uint64_t a = s->hole[i].from > from ? s->hole[i].from : from, b = s->hole[i].to < to ? s->hole[i].to : to;
+        n += a < b ? b - a : 0;
+    }
+    return n;
+}
+
 const struct origin *stream_origin(const struct stream *s, uint64_t at)
 {
     for (unsigned i = s->n_origins; i-- > 0;)

@@ -83,6 +83,8 @@ bool stream_give_up(struct stream *s, bool end);
 void stream_read(struct stream *s, uint32_t n);
 /* Whether bytes in [from, to), places in the stream, were not captured. */
 bool stream_lacks(const struct stream *s, uint64_t from, uint64_t to);
+/* How many of them are. */
+uint64_t stream_lacking(const struct stream *s, uint64_t from, uint64_t to);
 /* The segment that brought the byte at this place; NULL: not known. */
 const struct origin *stream_origin(const struct stream *s, uint64_t at);
 

@@ -271,8 +271,11 @@ uint64_t lacking(const struct ulp_conn *c, enum ulp_side side)
 {
     const struct req_dir *h = requests_of(c, side);
 
-    if (c->stream)
-        return c->iwarp->sent[(side == ULP_SERVER) == (c->stream == 1) ? IWARP_RESPONDER : IWARP_INITIATOR].lacking;
+    if (c->stream) {
+        const struct iwarp_sent *sent =
+            &c->iwarp->sent[(side == ULP_SERVER) == (c->stream == 1) ? IWARP_RESPONDER : IWARP_INITIATOR];
+        return sent->lacking - sent->lacking_data;
+    }
     if (!h)
         return 0;
     return (h->gaps > h->late ? h->gaps - h->late : 0) + (h->gbn_known && h->have_next && !h->from_start);

@@ -133,6 +133,12 @@ static void complete(struct ulp_conn *c, struct ulp_message *m, const struct ise
     m->command = cmd;
 }
 
+/* Whether the status of a response is among the first `n` bytes of its BHS. */
+static bool has_status(const struct iser *p, unsigned n)
+{
+    return p->opcode != ISCSI_LOGIN_RESPONSE || n >= 38;
+}
+
 /* A Reject has the header of what it rejects in its data segment. */
 static void take_reject(struct ulp_conn *c, struct ulp_message *m, const struct iser *p)
 {
@@ -142,10 +148,33 @@ static void take_reject(struct ulp_conn *c, struct ulp_message *m, const struct 
         complete(c, m, p, load_be32(data.b + 16));
 }
 
+/* A message that was cut in its BHS. */
+static void take_cut(struct ulp_conn *c, struct ulp_message *m, const struct iser *p)
+{
+    uint8_t lacks = (uint8_t)(ISER_LEN + ISCSI_LEN - m->body.len);
+
+    if (m->again || p->kind != ISER_CONTROL)
+        return;
+    if (is_request(p)) {
+        begin(c, m, p);
+        if (m->command && p->opcode == ISCSI_COMMAND)
+            own_of(m->command)->scsi.lacks = lacks;
+    } else if (is_answer(p) && has_status(p, ISCSI_LEN - lacks)) {
+        complete(c, m, p, key_of(p));
+        if (m->command)
+            own_of(m->command)->scsi.no_residual = true;
+    }
+}
+
 static bool iser_message(struct ulp_conn *c, struct ulp_message *m)
 {
+    uint8_t padded[ISER_LEN + ISCSI_LEN];
     struct iser p;
 
+    if (m->cut && iser_get_cut(&p, padded, m->body.b, m->body.len, m->body.len + m->body.more)) {
+        take_cut(c, m, &p);
+        return true;
+    }
     if (!iser_get(&p, m->body.b, m->body.len, !m->hole && !m->cut))
         return false;
     if (!m->again && p.kind == ISER_CONTROL) {
@@ -254,6 +283,7 @@ const struct ulp_proto ulp_iser = {
     .name = "iSER",
     .word = "iser",
     .looks = iser_looks,
+    .looks_cut = iser_looks_cut,
     .late_commands = true,
     .message = iser_message,
     .begins = iser_begins,

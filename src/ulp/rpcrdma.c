@@ -252,8 +252,20 @@ static struct ulp_body reply_chunk(struct ulp_conn *c, struct ulp_command *cmd, 
     return m->show ? ulp_show(c, m->show, kept.b, kept.len) : kept;
 }
 
+/* A compound that was cut: the reply has its operations, up to the one that failed. */
+static void learn_ops(struct nfs_call *call, const struct nfs_call *found)
+{
+    if (call->known >= call->n_ops || found->known <= call->known)
+        return;
+    memcpy(call->ops, found->ops, sizeof call->ops);
+    call->known = (uint8_t)min_u32(found->known, call->n_ops);
+    if (!call->main)
+        call->main = nfs_main(found, call->n_ops);
+}
+
 static void keep_outcome(struct own *o, const struct outcome *end)
 {
+    learn_ops(&o->nfs, &end->found);
     o->n_done = end->n_done;
     o->replied = end->replied;
     o->denied = end->denied;

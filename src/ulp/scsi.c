@@ -3,18 +3,26 @@
 
 #include <stdio.h>
 
+static bool has_arguments(const struct scsi_task *t)
+{
+    return t->lacks + scsi_cdb_needs(t->cdb[0]) <= SCSI_CDB_LEN;
+}
+
 void scsi_task_arguments(struct buf *b, const struct scsi_task *t)
 {
     buf_printf(b, " lun %llu", (unsigned long long)scsi_lun(t->lun));
-    scsi_arguments_text(b, t->cdb);
+    if (has_arguments(t))
+        scsi_arguments_text(b, t->cdb);
 }
 
-/* The bytes of the CDB, "28 00 ...". */
-static const char *cdb_text(char *s, const uint8_t *cdb)
+/* The bytes of the CDB that are there, "28 00 ...". */
+static const char *cdb_text(char *s, const struct scsi_task *t)
 {
-    for (unsigned i = 0; i < SCSI_CDB_LEN; i++)
-        snprintf(s + 3 * (size_t)i, 4, "%02x ", cdb[i]);
-    s[3 * SCSI_CDB_LEN - 1] = 0;
+    unsigned n = SCSI_CDB_LEN - t->lacks;
+
+    for (unsigned i = 0; i < n; i++)
+        snprintf(s + 3 * (size_t)i, 4, "%02x ", t->cdb[i]);
+    s[3 * n - 1] = 0;
     return s;
 }
 
@@ -22,6 +30,7 @@ void scsi_task_values(const struct scsi_task *t, bool answered, ulp_take *take, 
 {
     const char *status = scsi_status_str(t->status);
     char cdb[3 * SCSI_CDB_LEN + 1];
+    bool whole = has_arguments(t);
     struct scsi_cdb c;
 
     scsi_cdb_get(&c, t->cdb);
@@ -29,11 +38,11 @@ void scsi_task_values(const struct scsi_task *t, bool answered, ulp_take *take, 
         {"scsi_command", c.name ? c.name : "", 0, true},
         {"opcode", NULL, c.opcode, true},
         {"lun", NULL, scsi_lun(t->lun), true},
-        {"cdb", cdb_text(cdb, t->cdb), 0, true},
-        {"lba", NULL, c.lba, c.has_lba},
-        {"blocks", NULL, c.blocks, c.has_lba},
-        {"page", NULL, c.page, c.has_page},
-        {"residual", NULL, t->residual, answered},
+        {"cdb", cdb_text(cdb, t), 0, true},
+        {"lba", NULL, c.lba, c.has_lba && whole},
+        {"blocks", NULL, c.blocks, c.has_lba && whole},
+        {"page", NULL, c.page, c.has_page && whole},
+        {"residual", NULL, t->residual, answered && !t->no_residual},
         {"scsi_status", NULL, t->status, answered},
         {"scsi_status_name", status && answered ? status : "", 0, answered},
         {"sense_key", NULL, t->sense.key, t->sense.known},

@@ -239,7 +239,8 @@ void command_again(struct ulp_flow *f, struct command *d, const struct pkt *p);
 /* Bytes of its data came only now. */
 void command_late(const struct ulp_conn *c, struct command *d, ns_t now);
 /* What a side sent and the capture lacks: packets that were skipped and not sent again, as far as PSNs tell, the first
- * ones of the queue pair (connection setup has told their PSN) as one; of iWARP bytes of the TCP stream. */
+ * ones of the queue pair (connection setup has told their PSN) as one; of iWARP bytes of the TCP stream, but none of
+ * data whose headers were captured. */
 uint64_t lacking(const struct ulp_conn *c, enum ulp_side side);
 /* Hand over all commands. */
 void commands_flush(struct ulp_conn *c, enum ulp_end why);

@@ -133,6 +133,33 @@ Test(iwarp, an_nvme_write_whose_data_the_controller_reads)
 
 /* The response to the first command is lost before the tap, and comes again behind that to the second one: the first
  * waits for it, the second for nothing that TCP lost before its own response. */
+/* A Write of 64 bytes of which 42 are captured, then data of which only the headers are: nothing can be in between. */
+Test(iwarp, a_command_and_data_that_were_cut_leave_the_response_to_it)
+{
+    struct tcp_run *r = tcp_run_new();
+    struct ulp *u = timed_commands(r);
+    uint8_t capsule[64] = {2, 0x40, 7, 0, 1, [25] = 0x40, [33] = 4, [35] = 0x99, [39] = 0x40}, done[16] = {[12] = 7};
+    static uint8_t b[2048];
+    struct ddp d = a_send(1, 0, true), data = a_write(0x99, 0x4000, true);
+    uint32_t n = make_fpdu(b, &d, 64, false);
+
+    cr_assert(u != NULL);
+    nvme_start(r);
+    memcpy(b + 2 + DDP_UNTAGGED_LEN, capsule, 64);
+    tcp_segment(r, CLIENT, r->seq[CLIENT], b, n, 2 + DDP_UNTAGGED_LEN + 42);
+    r->seq[CLIENT] += n;
+    n = make_fpdu(b, &data, 1024, true);
+    tcp_segment(r, SERVER, r->seq[SERVER], b, n, 62);
+    r->seq[SERVER] += n;
+    send_bytes(r, SERVER, 1, done, 16);
+    ulp_finish(u);
+    cr_assert_eq(commands_over, 1, "%u", commands_over);
+    cr_expect_eq(the_command.ended, ULP_COMPLETED);
+    cr_expect_eq(the_command.moved[ULP_TO_CLIENT], 1024);
+    ulp_free(u);
+    tcp_run_free(r);
+}
+
 Test(iwarp, a_command_waits_for_what_tcp_lost)
 {
     struct tcp_run *r = tcp_run_new();

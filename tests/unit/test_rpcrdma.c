@@ -297,6 +297,26 @@ Test(rpcrdma, access_tells_the_rights_that_are_asked_for_and_given)
     run_free(r);
 }
 
+/* PUTFH and READ, of which the snap length cuts the READ away. */
+Test(rpcrdma, a_compound_that_was_cut_is_named_by_its_reply)
+{
+    struct run *r = run_new("nfs");
+    struct words w = {0}, a = {0};
+
+    ADD(&w, XID, 1, 32, RPCRDMA_MSG, 0, 0, 0);
+    add_call(&w, RPC_NFS, 4, 1);
+    ADD(&w, 0, 0, 2, 22, 8, 0x01000100, 0);
+    r->snap = 40 + w.len;
+    ADD(&w, 25, 0, 0, 0, 0, 0, 500, 20);
+    cr_expect_str_eq(call(r, &w), "NFS COMPOUND xid 0x11223344 fh 0x62d40c52", "PUTFH is not what it is for");
+    r->snap = 0;
+    ADD(&a, XID, 1, 32, RPCRDMA_MSG, 0, 0, 0, XID, 1, 0, 0, 0, 0, 0, 0, 2, 22, 0, 25, 0, 1, 0);
+    send_words(r, TARGET, 100, &a);
+    run_end(r);
+    cr_expect_str_eq(buf_str(&r->text), "READ xid 0x11223344 fh 0x62d40c52: NFS4_OK");
+    run_free(r);
+}
+
 Test(rpcrdma, a_callback_is_a_call_of_the_server)
 {
     struct run *r = run_new("nfs");

@@ -154,6 +154,32 @@ Test(iser, the_target_writes_what_a_command_reads)
     run_free(r);
 }
 
+/* A READ(10) whose CDB has 10 bytes or more, one with fewer; the data and the response of the first. */
+Test(iser, a_command_that_was_cut_in_its_header_is_told)
+{
+    struct run *r = run_new(NULL);
+    struct pdu c;
+    struct pkt *p;
+
+    r->snap = 40 + ISER_LEN + 32 + 14;
+    command(&c, read10, 4096, NULL, 0);
+    first(r, &c);
+    with_reth(r, TARGET, OP_WRITE_ONLY, 100, VA, RKEY, 1024, 1024);
+    p = respond(r, 101, 2, NULL, 0);
+    cr_expect(says(p, "iSER READ(10) itt 0x11000000: Check Condition"), "%s", p->note.ulp);
+    r->snap = 40 + ISER_LEN + 32 + 9;
+    p = say(r, HOST, 6, &c);
+    cr_expect(says(p, "iSER READ(10) itt 0x11000000 lun 0"), "%s", p->note.ulp);
+    r->snap = 40 + ISER_LEN + 32;
+    p = say(r, HOST, 7, &c);
+    cr_expect_not(p->note.have & NOTE_ULP, "%s", p->note.ulp);
+    run_end(r);
+    cr_expect_eq(r->n_over, 2);
+    cr_expect_eq(r->over[0].moved[ULP_TO_CLIENT], 1024);
+    cr_expect_eq(r->over[0].requested[ULP_TO_CLIENT], 4096);
+    run_free(r);
+}
+
 Test(iser, what_is_read_follows_the_data_in_the_message)
 {
     struct run *r = run_new("iser");
