@@ -24,9 +24,12 @@ struct sizes {
     ns_t ts;
     uint32_t asked; /* copies of the oldest packet without a response, of all connections */
     uint32_t unseen,
-        passed;    /* READs: connections on which none of the responses to the oldest passed, and on which all did */
-    uint32_t read; /* bytes of the shortest of these READs */
-    bool other;    /* another request to the host, whose response is small, had none */
+        passed;       /* READs: connections on which none of the responses to the oldest passed, and on which all did */
+    uint32_t read;    /* bytes of the shortest of these READs */
+    uint32_t acks;    /* READs: other responses that arrived: they have no payload */
+    uint32_t implied; /* READs whose responses passed: connections whose requester went back for a later response */
+    bool differ;      /* the largest responses to these READs differ in size: `size` is that of the shortest */
+    bool other;       /* another request to the host, whose response is small, had none */
     bool narrowed; /* packets of that size arrived before, none since; `arrived` and `arrived_max` are of those since */
 };
 
@@ -120,7 +123,7 @@ static bool is_narrowed(struct sizes *z)
 {
     z->narrowed = z->stuck >= BLACK_HOLE_STUCK && z->size && z->arrived_max >= z->size;
     if (z->narrowed)
-        z->arrived = z->arrived_max = 0;
+        z->arrived = z->arrived_max = z->acks = 0;
     return z->narrowed;
 }
 
@@ -152,7 +155,7 @@ static struct sizes sizes_to(struct explainer *x, const struct flow *f)
 static bool is_black_hole(const struct sizes *z)
 {
     return z->size >= BLACK_HOLE_MIN && z->tries >= BLACK_HOLE_TRIES && z->arrived_max < z->size &&
-           (z->arrived >= BLACK_HOLE_SMALLER || (z->naks >= BLACK_HOLE_NAKS && !z->narrowed));
+           (z->arrived + z->acks >= BLACK_HOLE_SMALLER || (z->naks + z->implied >= BLACK_HOLE_NAKS && !z->narrowed));
 }
 
 /* True if the oldest request without a response was retransmitted. */
@@ -313,7 +316,7 @@ static uint32_t full_ones(const struct flow_notes *t, const struct read_req *a)
 }
 
 /* True if nothing but a short last response came to READ `a`, or nothing at all although it is the `oldest` request
- * without a response: its largest responses were lost before the tap. */
+ * without a response, or later ones had one: its largest responses were lost before the tap. */
 static bool lacks_full(const struct flow_notes *t, const struct read_req *a, uint32_t pmtu, bool oldest)
 {
     bool last = answer_frame(t, psn_add(a->psn, a->span - 1)) != 0, short_last = a->len < a->span * pmtu;
@@ -336,8 +339,8 @@ static const struct read_req *stuck_read(struct explainer *x, uint32_t flow, boo
         const struct sent *s = read ? req_dir_sent(h, a->psn) : NULL;
         if (!s || s->copies < BLACK_HOLE_TRIES)
             continue;
-        oldest = (h->have_una ? h->una : h->start) == a->psn;
-        *passed = tries->n > 1 && tries->psn == a->psn && tries->next == h->next && answer_frame(t, a->psn);
+        oldest = psn_diff(h->have_una ? h->una : h->start, a->psn) >= 0;
+        *passed = tries->psn == a->psn && tries->next == h->next && answer_frame(t, a->psn);
         return *passed || lacks_full(t, a, pmtu_of(x, flow), oldest) ? a : NULL;
     }
     return NULL;
@@ -377,6 +380,15 @@ static void add_received(struct explainer *x, struct sizes *z, uint32_t flow, co
     }
 }
 
+/* Count the ACKs of a flow for requests before PSN `end`. */
+static void add_acks(struct sizes *z, const struct flow_notes *t, uint32_t end)
+{
+    for (uint32_t i = 0; i < t->responses.slots; i++) {
+        const struct noted_response *r = &t->responses.by_psn[i];
+        z->acks += r->psn != UINT32_MAX && !r->answer && r->kind == RESPONSE_OTHER && psn_diff(end, r->psn) > 0;
+    }
+}
+
 /* Count the READ responses of a flow that came to the tap. */
 static void add_came(struct sizes *z, const struct flow_notes *t)
 {
@@ -392,10 +404,12 @@ static void add_stuck_read(struct explainer *x, struct sizes *z, uint32_t flow, 
     uint32_t size = largest_response(a, pmtu_of(x, flow));
     bool last = answer_frame(x->notes[flow], psn_add(a->psn, a->span - 1)) != 0;
 
+    z->differ |= z->stuck && size != z->size;
     z->size = !z->stuck || size < z->size ? size : z->size;
     z->read = !z->stuck || a->len < z->read ? a->len : z->read;
     z->tries += s->copies * (a->span > 1 ? a->span - 1 : 1);
     z->passed += passed;
+    z->implied += passed && x->notes[flow]->responses.implied == a->psn;
     z->unseen += !passed && !last;
     add_stuck(x, z, h, s);
 }
@@ -415,10 +429,13 @@ static struct sizes sizes_back(struct explainer *x, const struct flow *f)
         if (a)
             add_stuck_read(x, &z, i, a, passed);
         z.other |= !a && is_stuck(x, i);
-        if (a && passed)
+        if (a && passed) { /* its requester goes on from there: it has the responses before */
             add_received(x, &z, i, a, INT64_MIN);
-        else
+            add_acks(&z, x->notes[i], a->psn);
+        } else {
             add_came(&z, x->notes[i]);
+            add_acks(&z, x->notes[i], requests_of(x, i) ? requests_of(x, i)->next : 0);
+        }
     }
     return z;
 }
@@ -474,22 +491,29 @@ static bool is_of_stuck_read(struct explainer *x, const struct incident *o, cons
 
 static void say_back(struct explainer *x, struct incident *st, const struct sizes *z, const struct flow *f)
 {
-    uint32_t alive = z->unseen ? alive_after(x, f, z->ts) : 0;
+    bool nothing = z->unseen == z->stuck; /* came to any of these READs */
+    uint32_t alive = nothing ? alive_after(x, f, z->ts) : 0;
 
     st->dst = f->dst;
     st->place = z->passed ? PLACE_AFTER : PLACE_BEFORE;
     incident_frame(st, ROLE_LOST, z->frame);
     if (z->passed)
-        incident_is(st, SAY(BLACK_HOLE_AFTER, .n = z->size, .m = z->tries, .k = z->arrived, .address = z->arrived_max));
-    else if (!z->unseen)
-        incident_is(st, SAY(BLACK_HOLE_BACK, .n = z->size, .m = z->tries, .k = z->arrived, .address = z->arrived_max));
+        incident_is(st, SAY(BLACK_HOLE_AFTER, .n = z->size, .code = z->differ, .m = z->tries, .k = z->arrived,
+                            .address = z->arrived_max));
+    else if (!nothing)
+        incident_is(st, SAY(BLACK_HOLE_BACK, .n = z->size, .code = z->differ, .m = z->tries, .k = z->arrived,
+                            .address = z->arrived_max));
     else
         incident_is(st, SAY(BLACK_HOLE_READS, .n = z->read, .m = z->asked, .k = z->arrived, .address = z->arrived_max));
     if (z->narrowed)
         incident_add(st, SAY(BLACK_HOLE_BEFORE_THAT, .lost = z->frame));
+    if (z->arrived < BLACK_HOLE_SMALLER && z->acks)
+        incident_add(st, SAY(BLACK_HOLE_ACKS, .n = z->acks));
+    if (z->arrived + z->acks < BLACK_HOLE_SMALLER && z->implied)
+        incident_add(st, SAY(BLACK_HOLE_IMPLIED, .n = z->implied));
     if (alive)
         incident_add(st, SAY(BLACK_HOLE_ALIVE, .answer = alive));
-    else if (z->unseen)
+    else if (nothing && !z->passed)
         incident_add(st, SAY(BLACK_HOLE_OR_GONE, .n = 0));
     say_spent(st, z);
 }

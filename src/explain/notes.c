@@ -65,7 +65,7 @@ struct flow_notes *notes_new(void)
                                         .rsp_lost = NO_INCIDENT,
                                         .rsp_reorder = NO_INCIDENT,
                                         .answered = NO_INCIDENT};
-    t->responses.late = t->responses.next = t->responses.run_last = UINT32_MAX;
+    t->responses.late = t->responses.next = t->responses.run_last = t->responses.implied = UINT32_MAX;
     t->responses.late_incident = NO_INCIDENT;
     t->responses.round_trip = t->responses.path_trip = t->responses.least_trip = -1;
     return t;

@@ -145,10 +145,11 @@ struct noted_responses {
     /* when a READ or atomic was retransmitted last, and how long after its response had passed the tap; 0: on
      * timeout */
     ns_t lost_ts, lost_loop;
-    bool rests;      /* this requester repeats READs from the missing response on */
-    ns_t round_trip; /* shortest time from a request sent once to its response; negative: not known */
-    ns_t path_trip;  /* at the end: the shortest one of all flows at the tap to that host; negative: not known */
-    ns_t least_trip; /* likewise from the latest copy of any request; the response may be to an earlier copy */
+    bool rests;       /* this requester repeats READs from the missing response on */
+    uint32_t implied; /* PSN to which it went back last for an implied NAK; UINT32_MAX: never */
+    ns_t round_trip;  /* shortest time from a request sent once to its response; negative: not known */
+    ns_t path_trip;   /* at the end: the shortest one of all flows at the tap to that host; negative: not known */
+    ns_t least_trip;  /* likewise from the latest copy of any request; the response may be to an earlier copy */
 };
 
 /* Hypotheses that later packets may revise: numbers of incidents, NO_INCIDENT: none. */

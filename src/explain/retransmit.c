@@ -485,10 +485,21 @@ static void report_back(struct explainer *x, const struct event *e, struct flow_
         st && st->cause == CAUSE_LOST_ACK && e->why == BACK_SILENCE ? t->hypotheses.open : NO_INCIDENT;
 }
 
+/* True if a later response, or one out of order, made the requester go back: no NAK came, and no ACK timer can have
+ * expired. */
+static bool is_implied(const struct event *e)
+{
+    const struct sent *s = req_dir_sent(e->h, e->p->bth.psn);
+
+    return e->why == BACK_IMPLIED || (e->why == BACK_SILENCE && s && is_too_short(e, e->p->frame->ts - s->ts));
+}
+
 void explain_back(struct explainer *x, const struct event *e, struct flow_notes *t)
 {
     struct incident *st;
 
+    if (is_implied(e))
+        t->responses.implied = e->p->bth.psn;
     report_back(x, e, t);
     st = e->moved && e->why == BACK_SILENCE ? incident_at(x, t->hypotheses.open) : NULL;
     if (st)

@@ -222,9 +222,13 @@ void copies_between(const struct explainer *x, struct incident *st, uint32_t fro
 
 bool copies_pass_first(const struct explainer *x, uint32_t first, uint32_t then)
 {
-    ns_t far = x->notes[first] ? x->notes[first]->responses.least_trip : -1,
-         near = x->notes[then] ? x->notes[then]->responses.least_trip : -1;
+    const struct flow_notes *f = x->notes[first], *n = x->notes[then];
+    ns_t far = f ? f->responses.least_trip : -1, near = n ? n->responses.least_trip : -1;
 
+    if (f && n && f->responses.round_trip >= 0 && n->responses.round_trip >= 0) { /* not to an earlier copy: exact */
+        far = f->responses.round_trip;
+        near = n->responses.round_trip;
+    }
     return far >= 0 && near >= 0 && far > near;
 }
 

@@ -9,8 +9,10 @@
 /* A tap on the way of the packets of a hole. */
 struct hole_tap {
     uint32_t tap;
-    ns_t way; /* the longer, the later they pass it */
-    bool saw; /* it saw one of those that were lost */
+    ns_t way;   /* the longer, the later they pass it */
+    ns_t trip;  /* the shortest round trip; a response to an earlier copy may shorten it */
+    ns_t exact; /* the same of requests sent once; negative: not known */
+    bool saw;   /* it saw one of those that were lost */
 };
 
 static bool is_of_requests(const struct incident *st)
@@ -55,6 +57,27 @@ static int by_way(const void *a, const void *b)
     return s->way < o->way ? -1 : s->way > o->way;
 }
 
+static void shorten(ns_t *shortest, ns_t trip)
+{
+    if (trip >= 0 && (*shortest < 0 || trip < *shortest))
+        *shortest = trip;
+}
+
+/* Put taps in the order of the way: by requests that were sent once, if all taps saw the responses to such. */
+static void order(struct hole_tap *taps, unsigned n, bool requests)
+{
+    bool exact = true;
+
+    for (unsigned i = 0; i < n; i++)
+        exact &= taps[i].exact >= 0;
+    for (unsigned i = 0; i < n; i++) {
+        ns_t trip = exact ? taps[i].exact : taps[i].trip;
+        taps[i].way = requests ? -trip : trip;
+    }
+    if (n)
+        qsort(taps, n, sizeof *taps, by_way);
+}
+
 /* The taps that saw packets to that host and responses to them, in the order of the way of those lost: how many. */
 static unsigned taps_of(struct explainer *x, const struct incident *st, struct hole_tap *taps)
 {
@@ -63,18 +86,19 @@ static unsigned taps_of(struct explainer *x, const struct incident *st, struct h
 
     for (struct flows_to to = explain_flows_to(x, &st->dst, FLOWS_OF_ALL_TAPS); to.at < to.end; to.at++) {
         uint32_t i = explain_flow_to(x, to.at), tap = conn_flow_at(conns, i)->tap;
-        ns_t trip = x->notes[i] ? x->notes[i]->responses.least_trip : -1, way = is_of_requests(st) ? -trip : trip;
-        if (trip < 0)
+        const struct flow_notes *t = x->notes[i];
+        if (!t || t->responses.least_trip < 0)
             continue;
         for (k = 0; k < n && taps[k].tap != tap;)
             k++;
-        if (k == n && n < TAPS_MOST)
-            taps[n++] = (struct hole_tap){tap, way, is_seen(x, st, tap)};
-        else if (k < n && trip < (is_of_requests(st) ? -taps[k].way : taps[k].way))
-            taps[k].way = way;
+        if (k == TAPS_MOST)
+            continue;
+        if (k == n)
+            taps[n++] = (struct hole_tap){.tap = tap, .trip = -1, .exact = -1, .saw = is_seen(x, st, tap)};
+        shorten(&taps[k].trip, t->responses.least_trip);
+        shorten(&taps[k].exact, t->responses.round_trip);
     }
-    if (n)
-        qsort(taps, n, sizeof *taps, by_way);
+    order(taps, n, is_of_requests(st));
     return n;
 }
 
