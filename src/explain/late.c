@@ -18,17 +18,36 @@ static uint32_t early_nak(const struct explainer *x, const struct flow *f, uint3
     return 0;
 }
 
+/* The request packet before a PSN: of a READ, that of its request. NULL: it was not seen. */
+static const struct sent *sent_before(const struct event *e, uint32_t psn)
+{
+    const struct read_req *a = req_dir_read(e->h, psn_prev(psn), 0);
+
+    return req_dir_sent(e->h, a ? a->psn : psn_prev(psn));
+}
+
+/* sent_order() of a late packet with IP identification `id` and the packet `before` it. One whose identification is far
+ * ahead was sent later as well, if those of its host count up: other queue pairs have sent meanwhile. */
+static int late_order(const struct event *e, uint16_t id, const struct sent *before)
+{
+    const struct sent *o = before ? sent_before(e, before->psn) : NULL;
+    int order = before ? sent_order(id, before->ip_id) : 0;
+    bool counts = o && before->copies == 1 && o->copies == 1 && sent_order(before->ip_id, o->ip_id) > 0;
+
+    return !order && counts && id && (int16_t)(id - before->ip_id) >= SENT_NEAR ? 1 : order;
+}
+
 void explain_comes_late(struct explainer *x, const struct event *e, struct flow_notes *t, const struct incident *st,
                         uint32_t resume)
 {
     uint32_t due = resume == UINT32_MAX ? e->h->next : resume;
-    const struct sent *before = req_dir_sent(e->h, psn_prev(due)),
+    const struct sent *before = sent_before(e, due),
                       *late = st && st->psn != e->p->bth.psn ? req_dir_sent(e->h, st->psn) : NULL;
     uint16_t id = late ? late->ip_id : frame_ip_id(e->p);
 
     t->hypotheses.late = incident_number(x, st);
     t->hypotheses.resume = resume;
-    t->hypotheses.late_order = before ? sent_order(id, before->ip_id) : 0;
+    t->hypotheses.late_order = late_order(e, id, before);
 }
 
 /* A request with a PSN before the first one captured. A NAK for it may exist but not be assigned to the flow yet, so

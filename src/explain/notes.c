@@ -340,10 +340,10 @@ static struct copy prev_copy(const struct rounds *s, const struct event *e, unsi
     return copy_of(s, run, prev_request(e));
 }
 
-/* Which round (0: the latest, 1: the one before) a sequence NAK for `psn` answers. The packet that triggered it has a
- * later PSN and passed about one round trip before. A NAK that comes sooner after the latest round answers the one
- * before. Without a round trip: the latest round, if that was NAKed itself or has had any response. If the latest round
- * answers an RNR NAK for an earlier PSN, the responder has received that one since: it is the latest round.
+/* Which round (0: the latest, 1: the one before, ...) a sequence NAK for `psn` answers. The packet that triggered it
+ * has a later PSN and passed about one round trip before. A NAK that comes sooner after the latest round answers the
+ * one before. Without a round trip: the latest round, if that was NAKed itself or has had any response. If the latest
+ * round answers an RNR NAK for an earlier PSN, the responder has received that one since: it is the latest round.
  *
  *   request  4 5 6 7   5 6 7                    5 is lost, and retransmitted on ACK timeout
  *   response               ^ NAK 5              sooner than a round trip after the second 6: the first 5, round 1
@@ -363,7 +363,10 @@ static unsigned run_of_nak(const struct rounds *s, const struct event *e, ns_t r
         return 0;
     if (s->runs[0].by_nak && !s->selective && behind.frame && !copy_of(s, 0, psn).frame && prev_copy(s, e, 0).frame)
         return 0; /* what passed in the round before was dropped, as a NAK for an earlier PSN says */
-    return early && whole && behind_in(s, 1, psn, e->h->next).frame;
+    for (unsigned run = 1; early && whole && run < PASS_RUNS; run++)
+        if (behind_in(s, run, psn, e->h->next).frame)
+            return run; /* those in between ended before that PSN */
+    return 0;
 }
 
 /* A NAK for a PSN that did not pass in the latest round, as little as the one before it: that one was received all the
@@ -394,9 +397,12 @@ static void find_kept(struct rounds *s, const struct event *e, unsigned run)
  * packet of the round. */
 static bool may_be_stray(const struct rounds *s, unsigned run, const struct sent *o)
 {
+    bool before;
+
     if (!o || (o->late && o->copies == 1))
         return o != NULL;
-    return s->runs[run].at && !copy_of(s, run + 1, o->psn).frame && sent_order(o->ip_id, s->runs[run].ip_id) <= 0;
+    before = run + 1 < PASS_RUNS && copy_of(s, run + 1, o->psn).frame;
+    return s->runs[run].at && !before && sent_order(o->ip_id, s->runs[run].ip_id) <= 0;
 }
 
 /* Whether the requester may not have retransmitted the packet that a NAK is for: behind the one before it came a PSN
@@ -445,12 +451,14 @@ void rounds_nak(struct rounds *s, const struct event *e, ns_t least, ns_t round_
     struct copy copy, behind;
     const struct sent *instead;
 
+    if (e->h->have_una && psn_diff(psn, e->h->una) < 0)
+        return; /* it was held back, and a later response shows that the PSN had arrived */
     find_kept(s, e, s->runs[0].by_nak ? 0 : run_of_nak(s, e, least));
     in = run_of_nak(s, e, least);
     other = run_of_nak(s, e, round_trip);
     if (copy_of(s, in, psn).frame && copy_of(s, other, psn).frame)
         in = other;
-    copy = copy_naked(s, e, in, least, &before);
+    copy = copy_naked(s, e, in, round_trip < 0 ? least : round_trip, &before);
     behind = behind_in(s, in, psn, e->h->next);
     instead = behind.frame ? req_dir_sent(e->h, behind.psn) : NULL;
     s->naks[s->naks_at++ % ROUND_NAKS] =
