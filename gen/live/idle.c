@@ -1,6 +1,8 @@
 /* layer 3 (live): time that the program has waited, by the frames between which it has. */
 #include "gen/live/idle.h"
 
+#include "gen/live/times.h"
+
 void idle_begin(struct idle *l)
 {
     l->sum = 0;
@@ -32,25 +34,10 @@ void idle_frame(struct idle *l, ns_t now)
     l->skipped = 0;
 }
 
-/* Number of the first mark behind `t`. */
-static unsigned first_behind(const struct idle *l, ns_t t)
-{
-    unsigned low = 0, high = l->n;
-
-    while (low < high) {
-        unsigned mid = low + (high - low) / 2;
-        if (l->mark[mid].at <= t)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
 /* How long it had waited at `t`. */
 static double waited_at(const struct idle *l, ns_t t)
 {
-    unsigned i = first_behind(l, t);
+    unsigned i = times_behind(&l->mark[0].at, sizeof l->mark[0], l->n, t);
     const struct idle_mark *a, *b;
 
     if (i == 0)

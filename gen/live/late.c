@@ -1,6 +1,8 @@
 /* layer 3 (live): delays of the program, in order of time. */
 #include "gen/live/late.h"
 
+#include "gen/live/times.h"
+
 static ns_t lesser(ns_t a, ns_t b)
 {
     return a < b ? a : b;
@@ -67,26 +69,12 @@ void late_caught_up(struct late *l, ns_t now)
     l->behind = false;
 }
 
-/* Number of the first delay that ends behind `t`. */
-static unsigned first_behind(const struct late *l, ns_t t)
-{
-    unsigned low = 0, high = l->n;
-
-    while (low < high) {
-        unsigned mid = low + (high - low) / 2;
-        if (l->delay[mid].to <= t)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
-}
-
 ns_t late_within(const struct late *l, ns_t from, ns_t to)
 {
     ns_t sum = 0;
 
-    for (unsigned i = first_behind(l, from); i < l->n && l->delay[i].from < to; i++)
+    for (unsigned i = times_behind(&l->delay[0].to, sizeof l->delay[0], l->n, from); i < l->n && l->delay[i].from < to;
+         i++)
         sum += lesser(to, l->delay[i].to) - greater(from, l->delay[i].from);
     return sum;
 }
