@@ -155,6 +155,10 @@ bool paths_go_back(struct paths *t, const struct conn_key *k, const struct flow 
 uint8_t paths_timeout(const struct paths *t, uint32_t path);
 /* A connection between these addresses and queue pairs begins: they are no path of another one. */
 void paths_forget(struct paths *t, const struct conn_addr addr[2], const uint32_t qpn[2]);
+/* The first request of an unknown flow has MigReq set: its sender has migrated. If exactly one known flow to the same
+ * queue pair number continues with this request, learn the new path as from a REQ or LAP. If two flows do, the path
+ * stays unknown: hosts that are set up alike use the same queue pair numbers. */
+bool paths_learn_migration(struct conn_table *t, const struct conn_key *k, const struct pkt *p);
 
 /* --- Which flows have requested a PSN ------------------------------------------------------------ */
 

@@ -1,5 +1,6 @@
 /* layer 2b (conn): alternate paths: packets along a path that both ends have accepted belong to the connection's flows.
  */
+#include "dissect/pkt.h"
 #include "src/conn/conn_impl.h"
 #include "zeros.h"
 
@@ -179,4 +180,41 @@ void conn_learn_path(struct conn_table *t, const struct conn_path *p)
     x->entries[entry].p = *p;
     link_path(x, entry);
     memset(t->recent, 0xff, sizeof t->recent);
+}
+
+/* --- Migrations that no CM message has announced ---------------------------------------------------------------- */
+
+#define SAME_QPN 64 /* flows to one queue pair number that are looked at; with more none is certain */
+
+/* The queue pair that receives the responses to `of` along the new path `k`, too: CONN_NO_QPN if that is not known, or
+ * if they are those of another connection along this path, so that `of` was paired with the wrong flow. */
+static uint32_t responses_move_to(const struct conn_table *t, const struct flow *of, const struct conn_key *k)
+{
+    uint32_t dqpn = of->peer == FLOW_NONE ? CONN_NO_QPN : t->flows[of->peer].dqpn;
+    uint32_t there = conn_find(t, &(struct conn_key){k->dst, k->src, k->tap, dqpn});
+
+    return there != FLOW_NONE && t->flows[there].peer != FLOW_NONE ? CONN_NO_QPN : dqpn;
+}
+
+bool paths_learn_migration(struct conn_table *t, const struct conn_key *k, const struct pkt *p)
+{
+    bool may_be = p->bth.migreq && p->op->flags & OPF_REQUEST && t->goes_on;
+    uint32_t i = may_be ? *conn_qpn_chain(t, k->tap, k->dqpn) : FLOW_NONE;
+    const struct flow *of = NULL;
+    unsigned n = 0, found = 0;
+
+    for (; i != FLOW_NONE && n < SAME_QPN; i = conn_next_in(t, BY_QPN, i), n++) {
+        const struct flow *f = &t->flows[i];
+        bool same = f->tap == k->tap && f->dqpn == k->dqpn && !paths_go_back(t->paths, k, f);
+        enum goes_on goes = same ? t->goes_on(t->user, i, p) : GOES_NOT_ON;
+        of = goes == GOES_ON ? f : of;
+        found += goes != GOES_NOT_ON;
+    }
+    if (found != 1 || !of || i != FLOW_NONE)
+        return false;
+    conn_learn_path(t, &(struct conn_path){.addr = {of->src, of->dst},
+                                           .alt = {k->src, k->dst},
+                                           .qpn = {responses_move_to(t, of, k), of->dqpn},
+                                           .timeout = {CONN_TIMEOUT_KEPT, CONN_TIMEOUT_KEPT}});
+    return true;
 }
