@@ -197,25 +197,18 @@ static enum ulp_looks looks_of(const struct ulp_proto *proto, const struct ulp_m
     return proto->looks ? proto->looks(m->body.b, m->body.len, !m->cut) : LOOKS_OTHER;
 }
 
-/* Whether what the other end sent last is the other side of protocol number `proto` (its place plus 1). */
-static bool is_other_end(const struct stream_side *other, unsigned proto, enum ulp_looks looks)
-{
-    return other->proto == proto && ulp_looks_side((enum ulp_looks)other->looks) != ulp_looks_side(looks);
-}
-
 /* The protocol of which a message of `side` that looks like none is a response to what the other end sent last; NULL:
  * none. */
 static const struct ulp_proto *by_response(const struct ulp_stream *s, enum iwarp_side side,
                                            const struct ulp_message *m)
 {
     const struct stream_side *other = &s->side[iwarp_other(side)];
-    const struct ulp_proto *proto =
-        other->proto && other->looks == LOOKS_CLIENT && !m->cut ? ulp_protos[other->proto - 1] : NULL;
+    const struct ulp_proto *proto = m->cut ? NULL : ulp_responds_to(other->proto, other->looks);
     const struct held *h = s->held;
 
     while (h && (h->unit.side == side || !is_send(h->unit.ddp.opcode) || h->unit.ddp.mo))
         h = h->next;
-    if (!proto || !proto->responds || !h || !h->unit.payload)
+    if (!proto || !h || !h->unit.payload)
         return NULL;
     return proto->responds(m->body.b, m->body.len, &(struct ulp_body){h->unit.payload, h->unit.captured, 0, 0}) ? proto
                                                                                                                 : NULL;
@@ -238,7 +231,7 @@ static void guess(struct ulp *u, struct ulp_stream *s, enum iwarp_side side, con
         if ((!user || user == ulp_protos[i]) && (looks = looks_of(ulp_protos[i], m)))
             break;
     told = looks != LOOKS_OTHER && (user || ulp_looks_first(looks) || (d->proto == i + 1 && d->looks == looks) ||
-                                    is_other_end(&s->side[other], i + 1, looks));
+                                    ulp_is_other_end(s->side[other].proto, s->side[other].looks, i + 1, looks));
     if (s->c && (told || ulp_doubted(s->c)))
         detach(s);
     if (told)

@@ -199,21 +199,15 @@ static enum ulp_looks looks_of(const struct ulp_proto *proto, const struct pkt *
     return proto->looks_write ? proto->looks_write(b, p->payload_cap, p->reth.va, p->immdt.data) : LOOKS_OTHER;
 }
 
-/* Whether what `of` looked like last is the other side of protocol number `proto` (its place plus 1). */
-static bool is_other_end(const struct guess *of, unsigned proto, enum ulp_looks looks)
-{
-    return of->proto == proto && ulp_looks_side((enum ulp_looks)of->side) != ulp_looks_side(looks);
-}
-
 /* The protocol of which the message is a response to what the peer sent last; NULL: none. */
 static const struct ulp_proto *by_response(const struct ulp *u, uint32_t peer, const struct pkt *p)
 {
     const struct guess *g = peer == FLOW_NONE ? NULL : &u->guesses[peer];
-    const struct ulp_proto *proto = g && g->proto && g->side == LOOKS_CLIENT ? ulp_protos[g->proto - 1] : NULL;
+    const struct ulp_proto *proto = g ? ulp_responds_to(g->proto, g->side) : NULL;
     struct ulp_body asked;
 
-    if (!proto || !proto->responds || !(p->op->flags & OPF_SEND && p->op->flags & OPF_ONLY) ||
-        p->payload_cap < p->payload_len || !held_send(u, peer, &asked))
+    if (!proto || !(p->op->flags & OPF_SEND && p->op->flags & OPF_ONLY) || p->payload_cap < p->payload_len ||
+        !held_send(u, peer, &asked))
         return NULL;
     return proto->responds(p->data + p->payload_off, p->payload_cap, &asked) ? proto : NULL;
 }
@@ -224,6 +218,7 @@ static const struct ulp_proto *by_bytes(struct ulp *u, uint32_t flow, const stru
 {
     struct guess *g = &u->guesses[flow];
     uint32_t peer = conn_flow_at(observer_conns(u->observer), flow)->peer;
+    const struct guess *o = peer == FLOW_NONE ? NULL : &u->guesses[peer];
     enum ulp_looks looks = LOOKS_OTHER;
     unsigned i = 0;
 
@@ -239,7 +234,7 @@ static const struct ulp_proto *by_bytes(struct ulp *u, uint32_t flow, const stru
         return by_response(u, peer, p);
     }
     if (ulp_looks_first(looks) || (g->proto == i + 1 && g->side == looks) ||
-        (peer != FLOW_NONE && is_other_end(&u->guesses[peer], i + 1, looks))) {
+        (o && ulp_is_other_end(o->proto, o->side, i + 1, looks))) {
         *side = ulp_looks_side(looks);
         return ulp_protos[i];
     }

@@ -423,5 +423,16 @@ void ulp_note_rmpp(struct ulp *u, struct pkt *p);
 /* --- protocols.c ------------------------------------------------------------------------------ */
 
 extern const struct ulp_proto *const ulp_protos[]; /* NULL-terminated */
+/* Whether the latest message of the other end, which looked like `looked` of protocol number `of` (its place plus 1; 0:
+ * none), is of the other side of protocol number `proto`, of which a message `looks` like one. */
+static inline bool ulp_is_other_end(unsigned of, unsigned looked, unsigned proto, enum ulp_looks looks)
+{
+    return of == proto && ulp_looks_side((enum ulp_looks)looked) != ulp_looks_side(looks);
+}
+/* The protocol that may tell a response by that message; NULL: none. */
+static inline const struct ulp_proto *ulp_responds_to(unsigned of, unsigned looked)
+{
+    return of && looked == LOOKS_CLIENT && ulp_protos[of - 1]->responds ? ulp_protos[of - 1] : NULL;
+}
 
 #endif

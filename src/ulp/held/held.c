@@ -90,9 +90,11 @@ static void fill(struct held_packet *h, const struct event *e)
     const struct pkt *p = e->p;
 
     h->frame = *p->frame;
+    h->frame.data = NULL; /* the bytes of its headers are not kept */
+    h->frame.caplen = 0;
     h->op = p->op;
     h->bth = p->bth;
-    h->have = p->have;
+    h->have = p->have & (H_BTH | H_RETH | H_AETH | H_IMMDT | H_IETH);
     h->payload_len = p->payload_len;
     h->own = e->own;
     h->kind = e->kind;
