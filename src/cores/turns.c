@@ -159,17 +159,16 @@ static void show(struct thread *me, struct part *part)
     part->said.len = 0;
 }
 
-static struct part *first_not_taken(struct thread *me)
+/* Place in `own` of the oldest batch that was not taken. */
+static unsigned not_taken(const struct thread *me)
 {
-    return &me->own[(me->first + me->n_taken) % TURNS_BATCHES];
+    return (me->first + me->n_taken) % TURNS_BATCHES;
 }
 
 /* Whether it is the turn of a batch of the thread: to be taken, to be written. */
 static bool can_take(const struct thread *me)
 {
-    const struct part *part = &me->own[(me->first + me->n_taken) % TURNS_BATCHES];
-
-    return me->n > me->n_taken && atomic_load(&me->t->taken) == part->number;
+    return me->n > me->n_taken && atomic_load(&me->t->taken) == me->own[not_taken(me)].number;
 }
 
 static bool can_write(const struct thread *me)
@@ -194,7 +193,7 @@ static void give_back(struct thread *me)
 static bool take_one(struct thread *me)
 {
     struct turns *t = me->t;
-    struct part *part = first_not_taken(me);
+    struct part *part = &me->own[not_taken(me)];
     uint64_t next = part->number + 1;
 
     if (!can_take(me))

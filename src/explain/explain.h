@@ -32,9 +32,9 @@ enum sentence {
 /* A sentence as data. Members that its template does not use are 0. Frames are named by their role. */
 struct fact {
     uint16_t sentence; /* enum sentence */
-    uint8_t code;      /* AETH value: NAK code, RNR timer code */
-    uint16_t op;       /* opcode of the packet concerned, plus 1; 0: not known */
-    uint16_t attr;     /* attribute of a CM message */
+    uint8_t code;  /* AETH value: NAK code, RNR timer code; of BLACK_HOLE_BACK, _AFTER 1: some are longer than `n` */
+    uint16_t op;   /* opcode of the packet concerned, plus 1; 0: not known */
+    uint16_t attr; /* attribute of a CM message */
     uint32_t psn, psn2;
     uint32_t n, m, k;        /* counts */
     uint32_t key, key2;      /* P_Key, Q_Key, R_Key, ICRC */
