@@ -253,14 +253,21 @@ static void put_tester(const struct conform_score *s, struct buf *b)
     buf_char(b, '}');
 }
 
-/* What was tested, by what, and when. */
-static void put_origin(const struct conform_score *s, struct buf *b)
+/* When the run began. */
+static void put_time(const struct conform_score *s, const char *format, char text[32])
 {
     time_t begun = (time_t)s->begun;
     struct tm tm;
+
+    strftime(text, 32, format, gmtime_r(&begun, &tm));
+}
+
+/* What was tested, by what, and when. */
+static void put_origin(const struct conform_score *s, struct buf *b)
+{
     char text[32];
 
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&begun, &tm));
+    put_time(s, "%Y-%m-%dT%H:%M:%SZ", text);
     put_text(b, "tool", "rdmagen " RDMATRACE_VERSION, strlen("rdmagen " RDMATRACE_VERSION));
     put_text(b, "time", text, strlen(text));
     buf_printf(b, ",\"seed\":%llu", (unsigned long long)s->seed);
@@ -373,6 +380,11 @@ static bool same_group(const struct conform_outcome *a, const struct conform_out
     return group_len(a) == group_len(b) && memcmp(a->test->id, b->test->id, group_len(a)) == 0;
 }
 
+static double seconds(ns_t t)
+{
+    return (double)t / NS_PER_S;
+}
+
 /* The element of a result. */
 static const char *const tags[CONFORM_RESULTS] = {NULL,      "failure", "failure", "skipped", "skipped",
                                                   "skipped", "error",   "skipped", "error"};
@@ -402,7 +414,8 @@ static void put_case(struct buf *b, const struct conform_score *s, const struct 
 {
     struct buf cell = {0};
 
-    buf_printf(b, "  <testcase name=\"%s\" classname=\"rdma.%.*s\"", o->test->id, (int)group_len(o), o->test->id);
+    buf_printf(b, "  <testcase name=\"%s\" classname=\"rdma.%.*s\" time=\"%.3f\"", o->test->id, (int)group_len(o),
+               o->test->id, seconds(o->took));
     if (o->result != CONFORM_PASS) {
         buf_printf(b, "><%s message=\"", tags[o->result]);
         put_xml(b, o->reason.p, o->reason.len);
@@ -432,37 +445,87 @@ static void put_case(struct buf *b, const struct conform_score *s, const struct 
     }
 }
 
-/* The properties of the suite that begins with outcome `i`: how much of its group is covered; in the first suite, how
- * much of all, and medians of what was measured. */
+static void put_property(struct buf *b, const char *name, const char *value)
+{
+    buf_printf(b, "   <property name=\"%s\" value=\"", name);
+    put_xml(b, value, strlen(value));
+    buf_puts(b, "\"/>\n");
+}
+
+/* The median of what was measured; of a rate also which end bounds it. */
+static void put_metric(const struct conform_score *s, const struct metric *m, struct buf *b)
+{
+    struct metric_bound bound = metric_bound(m);
+    struct metric_summary sum;
+
+    metric_summarise(m, s->seed, &sum);
+    buf_printf(b, "   <property name=\"%s_%s\" value=\"%lld\"/>\n", m->name, metric_unit_str((enum metric_unit)m->unit),
+               (long long)sum.median);
+    if (bound.end != END_UNKNOWN)
+        buf_printf(b,
+                   "   <property name=\"%s_bound\" value=\"%s\"/>\n"
+                   "   <property name=\"%s_idle_permille\" value=\"%lld\"/>\n",
+                   m->name, metric_end_str(bound.end), m->name, (long long)bound.permille);
+}
+
+/* What all of the run has: in the properties of the first suite. */
+static void put_run(const struct conform_score *s, struct buf *b)
+{
+    struct conform_coverage c = conform_coverage(s);
+
+    put_property(b, "tool", "rdmagen " RDMATRACE_VERSION);
+    put_property(b, "dut", s->dut);
+    put_property(b, "tester.backend", s->backend);
+    put_property(b, "tester.clock", s->clock);
+    buf_printf(b, "   <property name=\"seed\" value=\"%llu\"/>\n", (unsigned long long)s->seed);
+    buf_printf(b, "   <property name=\"coverage.rows\" value=\"%u of %u\"/>\n", c.shown, c.rows);
+    for (unsigned k = 0; k < s->metrics->n; k++)
+        put_metric(s, &s->metrics->metric[k], b);
+}
+
+/* The properties of the suite that begins with outcome `i`: how much of its group is covered. */
 static void put_properties(const struct conform_score *s, unsigned i, struct buf *b)
 {
     struct token group = {.p = s->o[i].test->id, .len = (uint32_t)group_len(&s->o[i])};
     struct conform_share share = conform_share(s, CONFORM_LEVELS, &group);
-    struct conform_coverage c = conform_coverage(s);
 
     buf_printf(b, "  <properties>\n   <property name=\"coverage\" value=\"%u of %u tests\"/>\n", share.applicable,
                share.all);
     if (i == 0)
-        buf_printf(b, "   <property name=\"coverage.rows\" value=\"%u of %u\"/>\n", c.shown, c.rows);
-    for (unsigned k = 0; i == 0 && k < s->metrics->n; k++) {
-        const struct metric *m = &s->metrics->metric[k];
-        struct metric_summary sum;
-        metric_summarise(m, s->seed, &sum);
-        buf_printf(b, "   <property name=\"%s_%s\" value=\"%lld\"/>\n", m->name,
-                   metric_unit_str((enum metric_unit)m->unit), (long long)sum.median);
-    }
+        put_run(s, b);
     buf_puts(b, "  </properties>\n");
+}
+
+/* The attributes of the suite that begins with outcome `i`. */
+static void put_suite(const struct conform_score *s, unsigned i, struct buf *b)
+{
+    ns_t took = 0;
+    char text[32];
+
+    for (unsigned k = i; k < s->n; k++)
+        took += same_group(&s->o[k], &s->o[i]) ? s->o[k].took : 0;
+    put_time(s, "%Y-%m-%dT%H:%M:%S", text); /* JUnit's schema: in UTC, without a zone */
+    buf_printf(b,
+               " <testsuite name=\"%.*s\" tests=\"%u\" failures=\"%u\" errors=\"%u\" skipped=\"%u\" time=\"%.3f\" "
+               "timestamp=\"%s\">\n",
+               (int)group_len(&s->o[i]), s->o[i].test->id, count_tag(s, i, NULL), count_tag(s, i, "failure"),
+               count_tag(s, i, "error"), count_tag(s, i, "skipped"), seconds(took), text);
 }
 
 void conform_print_junit(const struct conform_score *s, struct buf *b)
 {
-    buf_puts(b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"rdmagen conformance\">\n");
+    ns_t took = 0;
+
+    for (unsigned i = 0; i < s->n; i++)
+        took += s->o[i].took;
+    buf_printf(b,
+               "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"rdmagen conformance\" tests=\"%u\" "
+               "time=\"%.3f\">\n",
+               s->n, seconds(took));
     for (unsigned i = 0; i < s->n; i++) {
         if (!begins_group(s, i))
             continue;
-        buf_printf(b, " <testsuite name=\"%.*s\" tests=\"%u\" failures=\"%u\" errors=\"%u\" skipped=\"%u\">\n",
-                   (int)group_len(&s->o[i]), s->o[i].test->id, count_tag(s, i, NULL), count_tag(s, i, "failure"),
-                   count_tag(s, i, "error"), count_tag(s, i, "skipped"));
+        put_suite(s, i, b);
         put_properties(s, i, b);
         for (unsigned k = i; k < s->n; k++)
             if (same_group(&s->o[k], &s->o[i]))
