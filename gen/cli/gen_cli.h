@@ -11,6 +11,7 @@ enum {
     KEY_ADDRESSES,
     KEY_ALLOW,
     KEY_ALTERNATE,
+    KEY_ANSWER,
     KEY_ANY,
     KEY_BACKEND,
     KEY_BASELINE,
@@ -180,6 +181,7 @@ enum {
 #define OPT_ADDRESSES    KEY_ADDRESSES, "addresses", "N"
 #define OPT_ALLOW        KEY_ALLOW, "allow", "CIDR"
 #define OPT_ALTERNATE    KEY_ALTERNATE, "alternate", NULL
+#define OPT_ANSWER       KEY_ANSWER, "agent-timeout", "TIME"
 #define OPT_ANY          KEY_ANY, "any", NULL
 #define OPT_BACKEND      KEY_BACKEND, "backend", "NAME[:ARGS]"
 #define OPT_BIND         KEY_BIND, "bind", "ADDR[:PORT]"

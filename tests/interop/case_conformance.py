@@ -2,6 +2,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import threading
 import time
@@ -254,6 +255,44 @@ def case_conformance_device_that_falls_silent(lab, wire, guest, port):
         wire.hook = None
     assert status == 1 and told(card) == {"psn/gap": "crash"} and "2 tests not run: the device serves nothing any more" in said, (card, said)
     assert "the device serves no new queue pair" in card["tests"][0]["reason"], card["tests"]
+    gone(guest)
+
+
+def stalling(port, sessions):
+    """A port of this host that leads to the agent, for so many sessions; in each later one nothing of what the agent says arrives."""
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def copy(a, b, stalled):
+        try:
+            while got := a.recv(65536):
+                if not stalled:
+                    b.sendall(got)
+            b.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def serve():
+        for n in range(100):
+            try:
+                client = server.accept()[0]
+            except OSError:
+                return
+            agent = socket.create_connection(("127.0.0.1", port))
+            threading.Thread(target=copy, args=(client, agent, False), daemon=True).start()
+            threading.Thread(target=copy, args=(agent, client, n >= sessions), daemon=True).start()
+    threading.Thread(target=serve, daemon=True).start()
+    return server
+
+
+def case_conformance_agent_that_falls_silent(lab, wire, guest, port):
+    """The first session names the device, the second one plays a test, the third one asks whether it is alive: what that test showed stays. The
+    waits for an answer in the fourth and in the fifth one end the run."""
+    with stalling(port, 3) as server:
+        begin = time.time()
+        status, card, said = conformance(lab, guest, server.getsockname()[1], "psn/gap", "psn/wrap", "ack/asked-for", "--agent-timeout", "%d" % (3 * SLOW))
+        took = time.time() - begin
+    assert status == 1 and told(card) == {"psn/gap": "pass", "psn/wrap": "crash"} and "1 test not run: the device serves nothing any more" in said, (card, said)
+    assert "no answer within" in card["tests"][1]["reason"] and card["score"]["M"]["pass"] == 1 and took < 40 * SLOW, (took, card["tests"][1])
     gone(guest)
 
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define PATIENCE      (10 * NS_PER_S)
+#define ANSWER        (30 * NS_PER_S) /* of the agent: a command of a device's firmware may take long */
 #define REPEAT_MAX    1000
 #define ADDRESSES_MAX 16
 
@@ -49,6 +50,7 @@ static const struct opt_def defs[] = {
     {OPT_VERBOSE, "of each test its source, rules, time and packets, too"},
     {OPT_TOKEN_FILE, "file with the token of the agent, which only its owner may read"},
     {OPT_TCP, "the agent listens at this address instead of HOST"},
+    {OPT_ANSWER, "longest wait for an answer of the agent (30)"},
     {OPT_TIMEOUT, "longest wait of an expectation (10)"},
     {OPT_INTERFACE, "the interface to use (that of the route to HOST)"},
     {OPT_BACKEND, "how frames are sent and received: see `rdmagen backends` (packet)"},
@@ -77,6 +79,7 @@ static const struct opt_clash clashes[] = {
     {'v', 0, WITH_LIST | WITH_STORED, "is for a run"},
     {KEY_EXCHANGE, KEY_BETWEEN, 0, NULL},
     {KEY_EXCHANGE, KEY_TOKEN_FILE, 0, NULL},
+    {KEY_EXCHANGE, KEY_ANSWER, 0, NULL},
     {KEY_EXCHANGE, 0, WITH_TWIN | WITH_STORED, "is for a program without an agent: give HOST"},
     {KEY_TWINS, KEY_LIST, 0, NULL},
     {KEY_TWINS, KEY_STORED, 0, NULL},
@@ -102,6 +105,7 @@ static const struct opt_clash clashes[] = {
     {KEY_FAULT, 0, WITH_DEVICE | WITH_STORED, "is for --twin"},
     {KEY_TOKEN_FILE, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
     {KEY_TCP, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
+    {KEY_ANSWER, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
     {KEY_TIMEOUT, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
     {'I', 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
     {KEY_BACKEND, 0, WITH_TWIN | WITH_LIST, "is for a device: give HOST"},
@@ -294,6 +298,8 @@ static int option(struct conformance_job *j, int key, const char *arg)
         return option_fault(j, arg);
     case KEY_PROFILE:
         return option_profile(j, arg);
+    case KEY_ANSWER:
+        return live_time("--agent-timeout", arg, false, &j->answer);
     case KEY_TIMEOUT:
         return live_time("--timeout", arg, false, &j->peer.patience);
     case 'T':
@@ -503,6 +509,7 @@ int cmd_conformance(int argc, char **argv)
         return cli_error("out of memory");
     j->run.seed = 1;
     j->peer.patience = PATIENCE;
+    j->answer = ANSWER;
     memset(j->level, 1, sizeof j->level);
     buf_puts(&j->again, "rdmagen conformance");
     opt_start(&s, defs, argc, argv);

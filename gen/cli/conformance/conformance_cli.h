@@ -37,6 +37,7 @@ struct conformance_job {
     struct live_config config;
     struct auth_token token;
     const char *token_file, *tcp;
+    ns_t answer;                    /* --agent-timeout */
     const char *between[NET_HOSTS]; /* interfaces towards two devices; NULL: there is one */
     struct conformance_end {
         char host[256]; /* as given, without the port */

@@ -212,8 +212,12 @@ static int run_remote(struct conformance_job *j, unsigned from)
 
     for (unsigned h = from; h < NET_HOSTS && status == 0; h++) {
         struct conformance_end *e = &j->end[h];
-        c[h] = (struct remote_config){
-            .live = j->peer.live, .side = h, .host = j->tcp ? j->tcp : e->host, .port = e->port, .token = &j->token};
+        c[h] = (struct remote_config){.live = j->peer.live,
+                                      .side = h,
+                                      .host = j->tcp ? j->tcp : e->host,
+                                      .port = e->port,
+                                      .token = &j->token,
+                                      .answer = j->answer};
         device[h] = remote_dut_new(&e->dut, &c[h]);
         buf_printf(&j->who, "%s%s: ", h > from ? " against " : "", live_addr_str(e->gid));
         if (!device[h])

@@ -11,7 +11,6 @@
 #include <sys/socket.h>
 
 #define STEP         (500 * NS_PER_US) /* period in which the TCP connection is polled */
-#define ANSWER       (30 * NS_PER_S)   /* longest wait for an answer */
 #define AGAIN        (5 * NS_PER_MS)   /* between tries to reach an agent that is busy */
 #define FREE         (5 * NS_PER_S)    /* longest wait until the agent has ended the session before */
 #define IN_BYTES     (LINE_BYTES + LINE_DATA)
@@ -23,6 +22,8 @@ struct remote_dut {
     struct sim *sim; /* of the scenario; NULL: none runs */
     struct chan chan;
     ns_t end;        /* live_now(): of the wait for an answer */
+    bool ended;      /* the agent has closed the connection */
+    bool stays;      /* a session is over, and the agent has not closed the connection */
     size_t n_in, at; /* bytes received; of these, read already */
     char why[200];
     char in[IN_BYTES];
@@ -47,6 +48,15 @@ static int idle(struct remote_dut *r, ns_t until)
     return r->c->live ? live_look(r->c->live, until, NS_NEVER) : live_wait(NULL, 0, until);
 }
 
+/* Whether the wait for an answer may go on. */
+static bool has_time(struct remote_dut *r)
+{
+    if (live_now() < r->end)
+        return true;
+    snprintf(r->why, sizeof r->why, "no answer within %.3g s", (double)r->c->answer / NS_PER_S);
+    return false;
+}
+
 /* Let the endpoint work for a moment. False: the network failed, or the wait has lasted too long. */
 static bool step(struct remote_dut *r)
 {
@@ -57,7 +67,7 @@ static bool step(struct remote_dut *r)
     e = r->sim ? r->sim->wire_err : idle(r, live_now() + STEP);
     if (e < 0)
         return fails(r, e == -EINTR ? "interrupted" : "the network failed", e == -EINTR ? 0 : e);
-    return live_now() < r->end || fails(r, "no answer in time", 0);
+    return has_time(r);
 }
 
 static bool send_all(struct remote_dut *r, const struct buf *b)
@@ -82,6 +92,8 @@ static bool fill(struct remote_dut *r)
     r->n_in -= r->at;
     memmove(r->in, r->in + r->at, r->n_in);
     r->at = 0;
+    if (!has_time(r)) /* whatever else the agent says */
+        return false;
     while ((n = recv(r->chan.fd, r->in + r->n_in, IN_BYTES - r->n_in, MSG_DONTWAIT)) < 0) {
         if (errno != EAGAIN && errno != EINTR)
             return fails(r, "the session broke off", -errno);
@@ -89,6 +101,7 @@ static bool fill(struct remote_dut *r)
             return false;
     }
     r->n_in += (size_t)n;
+    r->ended = n == 0;
     return n > 0 || fails(r, "the agent has ended the session", 0);
 }
 
@@ -137,7 +150,7 @@ static bool ask(void *user, const char *line, const uint8_t *data, size_t n, str
 
     buf_printf(&b, "%s\n", line);
     buf_mem(&b, data, n);
-    r->end = live_now() + ANSWER;
+    r->end = live_now() + r->c->answer;
     good = b.err ? fails(r, "out of memory", 0) : send_all(r, &b);
     buf_free(&b);
     while (good && said->len < SAID_MAX) {
@@ -232,7 +245,7 @@ static int connect_once(struct remote_dut *r)
 {
     const char *greeting;
     size_t len;
-    int e = chan_dial(&r->chan, r->c->live, r->c->host, r->c->port, ANSWER);
+    int e = chan_dial(&r->chan, r->c->live, r->c->host, r->c->port, r->c->answer);
 
     r->chan.stream.live = NULL; /* the token's proofs belong in no capture */
     if (e < 0) {
@@ -240,7 +253,8 @@ static int connect_once(struct remote_dut *r)
         return fails(r, "no agent is reached", e), e;
     }
     r->n_in = r->at = 0;
-    r->end = live_now() + ANSWER;
+    r->ended = false;
+    r->end = live_now() + r->c->answer;
     greeting = next_line(r, &len);
     e = !greeting ? -ECONNRESET : strcmp(greeting, "rdmagen-agent busy") == 0 ? -EBUSY : prove(r, greeting);
     if (e == -EBUSY)
@@ -259,6 +273,8 @@ static int dial(struct remote_dut *r)
     int e;
 
     r->sim = NULL;
+    if (r->stays) /* each session would take so long */
+        return fails(r, "the agent did not end the session before", 0), -ETIMEDOUT;
     while ((e = connect_once(r)) == -EBUSY && live_now() < until)
         for (ns_t again = live_now() + AGAIN; live_now() < again;)
             if (idle(r, again) < 0)
@@ -286,9 +302,12 @@ static void stop(void *user)
 
     if (r->chan.fd < 0)
         return;
-    if (!*r->why && ask(r, "q quit", NULL, 0, &said, &bulk))
-        while (next_line(r, &len))
-            continue;
+    if (!*r->why) {
+        if (ask(r, "q quit", NULL, 0, &said, &bulk))
+            while (next_line(r, &len))
+                continue;
+        r->stays = !r->ended && live_now() >= r->end;
+    }
     buf_free(&said);
     buf_free(&bulk);
     hang_up(r);

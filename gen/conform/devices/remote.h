@@ -13,6 +13,7 @@ struct remote_config {
     const char *host;  /* name or address at which the agent listens */
     uint16_t port;
     const struct auth_token *token;
+    ns_t answer; /* longest wait for an answer, and for the end of a session */
 };
 
 /* The agent, as what script_opts.dut names: each scenario is a separate session, whose objects end with it. *c and *dut
