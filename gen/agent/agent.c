@@ -248,8 +248,13 @@ static int cmd_objects(struct agent *a, struct request *r)
 
 static int cmd_clock(struct agent *a, struct request *r)
 {
+    uint64_t ticks = 0;
+    int (*clock)(struct rnic *, uint64_t *) = a->open ? a->rnic->ops->device_clock : NULL;
+
     (void)r;
     buf_printf(&a->reply, " t=%lld", (long long)agent_time(a));
+    if (clock && clock(a->rnic, &ticks) == 0)
+        buf_printf(&a->reply, " stamp=%llu until=%lld", (unsigned long long)ticks, (long long)agent_time(a));
     return 0;
 }
 
@@ -275,7 +280,7 @@ static int cmd_quit(struct agent *a, struct request *r)
 
 const struct agent_command agent_session[] = {
     {"help", "", "list the commands", cmd_help, 0},
-    {"clock", "", "the agent's time", cmd_clock, 0},
+    {"clock", "", "the agent's time, and that of the stamps of completions", cmd_clock, 0},
     {"batch", "n=LINES", "post what the next lines say, and answer once", cmd_batch, 0},
     {"objects", "", "list the client's objects", cmd_objects, 0},
     {"destroy", "object=NAME", "destroy an object", cmd_destroy, 0},

@@ -34,6 +34,9 @@ static inline ns_t twin_now(struct rnic *r)
     return *twin_of(r)->c.now;
 }
 
+/* Time stamps of completions (ep_stamps.c): members of struct rnic_ops. */
+int twin_device_clock(struct rnic *r, uint64_t *ticks);
+int twin_cq_poll_stamped(struct rnic *r, void *cq, struct rnic_wc *wc, int n);
 /* RDMA-CM (ep_cm.c): members of struct rnic_ops. */
 int twin_cm_create(struct rnic *r, uint32_t ps, void *user, void **id);
 void twin_cm_own(struct rnic *r, void *id, void *user);

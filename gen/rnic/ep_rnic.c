@@ -62,7 +62,7 @@ static void twin_counters(struct rnic *r, struct buf *out)
 static int twin_query(struct rnic *r, struct buf *out)
 {
     (void)r;
-    buf_puts(out, " phys_port_cnt=1");
+    buf_puts(out, " phys_port_cnt=1 stamp_mask=0xffffffffffffffff stamp_hz=1000000000");
     return 0;
 }
 static int twin_no_port(struct rnic *r, uint32_t port, struct buf *out)
@@ -546,6 +546,7 @@ static const struct rnic_ops twin_ops = {
     .query_gids = twin_no_port,
     .query_pkeys = twin_query_pkeys,
     .device = twin_device,
+    .device_clock = twin_device_clock,
     .counters = twin_counters,
     .pd_alloc = twin_pd_alloc,
     .pd_free = twin_stays,
@@ -558,6 +559,8 @@ static const struct rnic_ops twin_ops = {
     .cq_arm = twin_cq_arm,
     .cq_poll = twin_cq_poll,
     .cq_destroy = twin_cq_destroy,
+    .cq_create_stamped = twin_cq_create,
+    .cq_poll_stamped = twin_cq_poll_stamped,
     .srq_create = twin_srq_create,
     .srq_modify = twin_srq_modify,
     .srq_query = twin_srq_query,

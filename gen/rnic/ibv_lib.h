@@ -129,6 +129,7 @@ int ibv_be_cq_resize(struct rnic *r, void *cq, uint32_t *entries);
 int ibv_be_cq_arm(struct rnic *r, void *cq, bool solicited);
 int ibv_be_cq_poll(struct rnic *r, void *cq, struct rnic_wc *wc, int n);
 int ibv_be_cq_destroy(struct rnic *r, void *cq);
+int ibv_be_device_clock(struct rnic *r, uint64_t *ticks);
 int ibv_be_cq_create_stamped(struct rnic *r, uint32_t *entries, void *channel, uint32_t vector, void *user, void **cq);
 int ibv_be_cq_poll_stamped(struct rnic *r, void *cq, struct rnic_wc *wc, int n);
 int ibv_be_srq_create(struct rnic *r, struct rnic_srq_init *init, void *user, void **srq);

@@ -62,6 +62,19 @@ int ibv_be_cq_create_stamped(struct rnic *r, uint32_t *entries, void *channel, u
     return made(c ? ibv_cq_ex_to_cq(c) : NULL, cq);
 }
 
+int ibv_be_device_clock(struct rnic *r, uint64_t *ticks)
+{
+    struct ibv_context *c = ibv_of(r)->context;
+    struct verbs_context *v = verbs_get_ctx_op(c, query_rt_values);
+    struct ibv_values_ex is = {.comp_mask = IBV_VALUES_MASK_RAW_CLOCK};
+    int e = v ? ibv_result(v->query_rt_values(c, &is)) : -EOPNOTSUPP;
+
+    if (e == 0 && !(is.comp_mask & IBV_VALUES_MASK_RAW_CLOCK))
+        e = -EOPNOTSUPP;
+    *ticks = (uint64_t)is.raw_clock.tv_nsec; /* ticks, although its name says ns */
+    return e;
+}
+
 int ibv_be_cq_resize(struct rnic *r, void *cq, uint32_t *entries)
 {
     int e = ibv_result(ibv.ibv_resize_cq(cq, (int)*entries));

@@ -123,14 +123,20 @@ static void say_numbers(struct buf *out, const struct number *n, size_t count, c
     }
 }
 
-/* The flags that ibv_query_device() has no room for, if the driver tells them. */
-static void say_more_flags(struct ibv_context *c, struct buf *out)
+/* What ibv_query_device() has no room for, if the driver tells it: flags; of the time stamps of completions the bits,
+ * and the ticks a second. */
+static void say_more(struct ibv_context *c, struct buf *out)
 {
     struct verbs_context *v = verbs_get_ctx_op(c, query_device_ex);
     struct ibv_device_attr_ex x = {0};
 
-    if (v && ibv_result(v->query_device_ex(c, NULL, &x, sizeof x)) == 0)
-        buf_printf(out, " device_cap_flags_ex=%llu", (unsigned long long)x.device_cap_flags_ex);
+    if (!v || ibv_result(v->query_device_ex(c, NULL, &x, sizeof x)) != 0)
+        return;
+    buf_printf(out, " device_cap_flags_ex=%llu", (unsigned long long)x.device_cap_flags_ex);
+    if (x.completion_timestamp_mask)
+        buf_printf(out, " stamp_mask=0x%llx", (unsigned long long)x.completion_timestamp_mask);
+    if (x.hca_core_clock)
+        buf_printf(out, " stamp_hz=%llu", 1000 * (unsigned long long)x.hca_core_clock); /* it is in kHz */
 }
 
 static int be_query(struct rnic *r, struct buf *out)
@@ -145,7 +151,7 @@ static int be_query(struct rnic *r, struct buf *out)
         buf_char(out, *p > ' ' && *p <= '~' ? *p : '_');
     buf_printf(out, " node_guid=0x%016llx", (unsigned long long)__builtin_bswap64(a.node_guid));
     say_numbers(out, device_numbers, ARRAY_LEN(device_numbers), &a);
-    say_more_flags(ibv_of(r)->context, out);
+    say_more(ibv_of(r)->context, out);
     return 0;
 }
 
@@ -312,6 +318,7 @@ static const struct rnic_ops ops = {
     .query_gids = be_query_gids,
     .query_pkeys = be_query_pkeys,
     .device = be_device,
+    .device_clock = ibv_be_device_clock,
     .pd_alloc = be_pd_alloc,
     .pd_free = be_pd_free,
     .xrcd_open = be_xrcd_open,

@@ -186,6 +186,8 @@ struct rnic_ops {
     int (*query_pkeys)(struct rnic *r, uint32_t port, struct buf *out);
     /* The name of the device that is open. */
     const char *(*device)(struct rnic *r);
+    /* The clock of the time stamps of completions, in its ticks; -EOPNOTSUPP. NULL: the provider has none. */
+    int (*device_clock)(struct rnic *r, uint64_t *ticks);
     /* Append " rdma.NAME=VALUE" for each counter; NULL: they are in sysfs. */
     void (*counters)(struct rnic *r, struct buf *out);
 

@@ -239,6 +239,46 @@ Test(twin, memory_of_the_device_is_written_read_and_registered)
     end();
 }
 
+/* The number behind `name` in the last answer. */
+static uint64_t said_number(const char *said, const char *name)
+{
+    const char *at = strstr(said, name);
+
+    cr_assert(at, "%s: %s", name, said);
+    return strtoull(at + strlen(name), NULL, 0);
+}
+
+Test(twin, completions_are_stamped_when_they_completed_not_when_they_are_polled)
+{
+    uint64_t before, stamp, after;
+    char line[200];
+    const char *said;
+
+    begin();
+    join();
+    SAYS(0, "1 dev query", " stamp_mask=0xffffffffffffffff stamp_hz=1000000000\n");
+    SAYS(0, "1 cq n=4 stamps=1", "1 ok cq=cq6 n=");
+    SAYS(0, "1 qp type=rc pd=pd1 cq=cq6", "1 ok qp=qp7");
+    said = ask(0, "1 clock");
+    before = said_number(said, " stamp=");
+    cr_assert_eq(said_number(said, " until="), said_number(said, " t="), "%s", said);
+    /* not connected: the send is flushed, and completes now */
+    SAYS(0, "1 qp modify qp=qp7 state=INIT pkey_index=0 port=1 access=remote_write", "1 ok");
+    SAYS(0, "1 qp modify qp=qp7 state=ERR", "1 ok");
+    SAYS(0, "1 post recv qp=qp7 wr_id=9 sge=mr3+0:8", "1 ok t=");
+    snprintf(line, sizeof line, "1 post send qp=qp5 op=RDMA_WRITE raddr=0x11000 rkey=%u sge=mr3+0:2000", key[1]);
+    SAYS(0, line, "1 ok t=");
+    SAYS(0, "1 wait wc cq=cq4", "status=SUCCESS"); /* time passes */
+    said = ask(0, "1 poll cq=cq6");
+    cr_assert(strstr(said, "wr_id=9 status=WR_FLUSH_ERR"), "%s", said);
+    stamp = said_number(said, " stamp=");
+    after = said_number(ask(0, "1 clock"), " stamp=");
+    cr_assert(before <= stamp && stamp < after, "%llu %llu %llu", (unsigned long long)before, (unsigned long long)stamp,
+              (unsigned long long)after);
+    cr_assert(!strstr(ask(0, "1 poll cq=cq4"), "stamp="), "a queue without stamps");
+    end();
+}
+
 Test(twin, what_a_simulated_device_lacks_is_enosys)
 {
     begin();
