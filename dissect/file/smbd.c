@@ -41,6 +41,11 @@ static bool is_smb2(const uint8_t *b)
     return memcmp(b, "\xfeSMB", 4) == 0;
 }
 
+static bool responds(const uint8_t *b)
+{
+    return load_le32(b + 16) & 1;
+}
+
 /* Whether the values of a negotiation are what a client may ask for: that tells the protocol. */
 static bool is_greeting(const uint8_t *b)
 {
@@ -48,6 +53,17 @@ static bool is_greeting(const uint8_t *b)
 
     return !load_le16(b + 4) && load_le16(b + 6) && send >= 128 && send <= LARGEST && receive >= 128 &&
            receive <= LARGEST && all >= receive && all >= 65536 && all <= 16 * LARGEST;
+}
+
+/* A data message of which `len` of `all` bytes are there, that begins with `least` bytes of an SMB2 header. */
+static enum ulp_looks data_looks(const struct smbd *m, const uint8_t *b, uint32_t len, uint32_t all, uint32_t least,
+                                 bool whole)
+{
+    if (m->at != SMBD_DATA_LEN || m->n_data < SMB2_LEN || len < SMBD_DATA_LEN + least)
+        return LOOKS_OTHER;
+    if ((whole && m->at + m->n_data != all) || !is_smb2(b + m->at) || load_le16(b + m->at + 4) != SMB2_LEN)
+        return LOOKS_OTHER;
+    return responds(b + m->at) ? LOOKS_SERVER : LOOKS_CLIENT;
 }
 
 enum ulp_looks smbd_looks(const uint8_t *b, uint32_t len, bool whole)
@@ -60,23 +76,30 @@ enum ulp_looks smbd_looks(const uint8_t *b, uint32_t len, bool whole)
         return is_greeting(b) ? LOOKS_FIRST : LOOKS_CLIENT;
     if (m.kind == SMBD_NEGOTIATE_RESPONSE)
         return LOOKS_SERVER;
-    if (m.at != SMBD_DATA_LEN || m.n_data < SMB2_LEN || len < SMBD_DATA_LEN + SMB2_LEN)
+    return data_looks(&m, b, len, len, SMB2_LEN, whole);
+}
+
+enum ulp_looks smbd_looks_cut(const uint8_t *b, uint32_t len, uint32_t all, bool whole)
+{
+    struct smbd m;
+
+    if (!smbd_get(&m, b, len, false, false))
         return LOOKS_OTHER;
-    if ((whole && m.at + m.n_data != len) || !is_smb2(b + m.at) || load_le16(b + m.at + 4) != SMB2_LEN)
-        return LOOKS_OTHER;
-    return load_le32(b + m.at + 16) & 1 ? LOOKS_SERVER : LOOKS_CLIENT;
+    return data_looks(&m, b, len, all, SMB2_LEAST, whole);
 }
 
 /* --- SMB2 ------------------------------------------------------------------------------------- */
 
 #define MEMORY_LEN 16 /* offset, token, length */
+#define BODY_LEN   48 /* of a READ or WRITE request, before its descriptors or data */
 
 /* The descriptors of a request: `at` from the header of their message. */
 static void get_info(struct smb2 *s, uint32_t at, uint32_t n)
 {
     if (s->channel != 1 && s->channel != 2)
         return;
-    if (at > s->len || n > s->len - at)
+    s->lacks_info = at > s->len || n > s->len - at;
+    if (s->lacks_info)
         return;
     s->info = s->at + at;
     s->n_info = n / MEMORY_LEN;
@@ -84,7 +107,7 @@ static void get_info(struct smb2 *s, uint32_t at, uint32_t n)
 
 static void get_request(struct smb2 *s, const uint8_t *p, uint32_t len)
 {
-    if (len < 48)
+    if (len < BODY_LEN)
         return;
     s->count = load_le32(p + 4);
     s->offset = load_le64(p + 8);
@@ -131,31 +154,43 @@ static void get_ioctl(struct smb2 *s, const uint8_t *p, uint32_t len)
     s->n_out = min_u32(n, s->len - at);
 }
 
-bool smb2_get(struct smb2 *s, const uint8_t *b, uint32_t len, uint32_t at)
+/* What is read of the body of a request or response. */
+static void get_body(struct smb2 *s, const uint8_t *p, uint32_t len)
 {
+    if (s->command == SMB2_IOCTL)
+        get_ioctl(s, p, len);
+    else if (s->command != SMB2_READ && s->command != SMB2_WRITE)
+        return;
+    else if (s->response)
+        get_response(s, p, len);
+    else
+        get_request(s, p, len);
+}
+
+bool smb2_get(struct smb2 *s, const uint8_t *b, uint32_t len, uint32_t lost, uint32_t at)
+{
+    uint32_t least = lost ? SMB2_LEAST_RESPONSE : SMB2_LEN, next;
     const uint8_t *p = b + at;
-    uint32_t next;
 
     *s = (struct smb2){.at = at};
-    if (len < SMB2_LEN || at > len - SMB2_LEN || !is_smb2(p) || load_le16(p + 4) != SMB2_LEN)
+    if (len < least || at > len - least || !is_smb2(p) || load_le16(p + 4) != SMB2_LEN)
+        return false;
+    if (!responds(p) && len - at < SMB2_LEAST)
         return false;
     next = load_le32(p + 20);
     s->len = next >= SMB2_LEN && next <= len - at ? next : len - at;
     s->command = load_le16(p + 12);
-    s->response = load_le32(p + 16) & 1;
+    s->response = responds(p);
     s->async = load_le32(p + 16) & 2;
     s->status = s->response ? load_le32(p + 8) : 0;
     s->message_id = load_le64(p + 24);
-    s->tree = s->async ? 0 : load_le32(p + 36);
-    s->session = load_le64(p + 40);
-    if (s->command == SMB2_IOCTL)
-        get_ioctl(s, p + SMB2_LEN, s->len - SMB2_LEN);
-    if (s->command != SMB2_READ && s->command != SMB2_WRITE)
-        return true;
-    if (s->response)
-        get_response(s, p + SMB2_LEN, s->len - SMB2_LEN);
-    else
-        get_request(s, p + SMB2_LEN, s->len - SMB2_LEN);
+    if (len - at >= SMB2_LEAST) {
+        s->tree = s->async ? 0 : load_le32(p + 36);
+        s->session = load_le64(p + 40);
+    }
+    s->cut = lost && s->at + s->len == len && s->len < SMB2_LEN + (s->response ? 16 : BODY_LEN);
+    if (s->len >= SMB2_LEN)
+        get_body(s, p + SMB2_LEN, s->len - SMB2_LEN);
     return true;
 }
 
@@ -484,12 +519,14 @@ static void message_layers(struct pkt *p, const struct ulp_body *compound, const
                             : s->command == SMB2_WRITE ? write
                                                        : NULL;
 
+    if (s->len < SMB2_LEN)
+        return;
     ulp_layer(p, &smb2_hdr, compound, s->at, SMB2_LEN);
     if (s->control)
         ulp_layer(p, &smb2_ioctl_hdr, compound, s->at + SMB2_LEN, smb2_ioctl_hdr.len);
     if (s->control == NETWORK_INTERFACES)
         interface_layers(p, compound, s);
-    if (!hdr || (s->response && smb2_is_error(s->status)))
+    if (!hdr || s->cut || (s->response && smb2_is_error(s->status)))
         return;
     ulp_layer(p, hdr, compound, s->at + SMB2_LEN, min_u32(hdr->len, s->len - SMB2_LEN));
     for (uint32_t i = 0; i < s->n_info && i < SHOWN; i++)
@@ -501,7 +538,7 @@ void smb2_layers(struct pkt *p, const struct ulp_body *compound)
     uint32_t at = 0;
     struct smb2 s;
 
-    while (smb2_get(&s, compound->b, compound->len, at)) {
+    while (smb2_get(&s, compound->b, compound->len, compound->more, at)) {
         message_layers(p, compound, &s);
         at = smb2_next(&s, compound->b, compound->len);
         if (!at)

@@ -11,6 +11,8 @@
 #define SMBD_NEGOTIATE_RESPONSE_LEN 32
 #define SMBD_DATA_LEN               24 /* bytes before the data; 20 if there are none */
 #define SMB2_LEN                    64 /* bytes of an SMB2 header */
+#define SMB2_LEAST                  48 /* of them before the signature, which tells nothing */
+#define SMB2_LEAST_RESPONSE         32 /* of a response, up to its MessageId */
 
 /* A message of SMB Direct. A data message:
  *   0          2         4       6      8           12           16           20        24
@@ -28,7 +30,11 @@ struct smbd {
 /* The message at `b`; false: it is none. `greeting`: it may be a negotiation; else 20 and 32 bytes are data messages.
  * `whole`: all bytes are there. */
 bool smbd_get(struct smbd *m, const uint8_t *b, uint32_t len, bool greeting, bool whole);
-/* A strict test of a SEND's bytes. */
+/* A strict test of a message of one packet (`whole`), or of its first packet, of which `len` of `all` bytes were
+ * captured.
+ */
+enum ulp_looks smbd_looks_cut(const uint8_t *b, uint32_t len, uint32_t all, bool whole);
+/* Likewise of a SEND's bytes. */
 enum ulp_looks smbd_looks(const uint8_t *b, uint32_t len, bool whole);
 
 /* Commands that are read further. */
@@ -44,17 +50,20 @@ struct smb2 {
     uint64_t message_id, session;
     uint32_t tree;
     uint32_t at, len; /* in the compound; len: up to the next message or the end */
+    bool cut;         /* bytes of its header or of what is read below were not captured: these are 0 */
     /* of READ and WRITE */
     uint64_t offset;       /* of a request: in the file */
     uint32_t count;        /* of a request: bytes asked for; of a response: moved */
     uint32_t inside;       /* bytes of data in this message */
     uint32_t channel;      /* of a request: 0 none, 1 RDMA_V1, 2 RDMA_V1_INVALIDATE, 3 RDMA_TRANSFORM */
     uint32_t info, n_info; /* memory descriptors of a request: first byte in the compound, how many */
+    bool lacks_info;       /* it has descriptors, and not all of them are there */
     uint32_t control;      /* of IOCTL: its code */
     uint32_t out, n_out;   /* of its response: the output, bytes of it that are there */
 };
-/* The message at byte `at` of the compound; false: there is none (an encrypted one is none either). */
-bool smb2_get(struct smb2 *s, const uint8_t *b, uint32_t len, uint32_t at);
+/* The message at byte `at` of the compound, of which `lost` bytes follow that were not captured; false: there is none
+ * (an encrypted one is none either), or it was cut before SMB2_LEAST or SMB2_LEAST_RESPONSE. */
+bool smb2_get(struct smb2 *s, const uint8_t *b, uint32_t len, uint32_t lost, uint32_t at);
 /* Where the next message of the compound begins; 0: it was the last one. */
 uint32_t smb2_next(const struct smb2 *s, const uint8_t *b, uint32_t len);
 

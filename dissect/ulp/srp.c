@@ -92,6 +92,15 @@ bool srp_get(struct srp *s, const uint8_t *b, uint32_t len, bool whole)
     return s->type != SRP_RSP || get_response(s, b, len, whole);
 }
 
+bool srp_get_cut(struct srp *s, uint8_t *padded, const uint8_t *b, uint32_t len, uint32_t all)
+{
+    if (len < SRP_CMD_LEAST || len >= SRP_CMD_LEN || all < SRP_CMD_LEN || b[0] != SRP_CMD)
+        return false;
+    memset(padded, 0, SRP_CMD_LEN);
+    memcpy(padded, b, len);
+    return srp_get(s, padded, SRP_CMD_LEN, false);
+}
+
 bool srp_memory(const struct srp *s, const uint8_t *b, uint32_t len, unsigned way, unsigned i, struct srp_memory *m)
 {
     uint32_t at = s->at[way];
@@ -107,12 +116,30 @@ bool srp_memory(const struct srp *s, const uint8_t *b, uint32_t len, unsigned wa
     return true;
 }
 
-uint32_t srp_data_len(const struct srp *s, const uint8_t *b, uint32_t len, unsigned way)
+/* Where the length of this way's data is. */
+static uint32_t len_at(const struct srp *s, unsigned way)
 {
     static const uint8_t where[] = {[SRP_DIRECT] = 12, [SRP_INDIRECT] = MEMORY_LEN, [SRP_IMMEDIATE] = 0};
-    uint32_t at = s->at[way] + where[s->format[way]];
 
-    return s->format[way] == SRP_NO_DATA || len < 4 || at > len - 4 ? 0 : load_be32(b + at);
+    return s->at[way] + where[s->format[way]];
+}
+
+bool srp_has_len(const struct srp *s, uint32_t len, unsigned way)
+{
+    return s->format[way] != SRP_NO_DATA && len >= 4 && len_at(s, way) <= len - 4;
+}
+
+uint32_t srp_data_len(const struct srp *s, const uint8_t *b, uint32_t len, unsigned way)
+{
+    return srp_has_len(s, len, way) ? load_be32(b + len_at(s, way)) : 0;
+}
+
+static enum ulp_looks side_of(const struct unit *u, const uint8_t *b)
+{
+    for (unsigned i = 0; i < u->n_zeros; i++)
+        if (b[u->zeros + i])
+            return LOOKS_OTHER;
+    return u->side == ULP_CLIENT ? LOOKS_CLIENT : LOOKS_SERVER;
 }
 
 enum ulp_looks srp_looks(const uint8_t *b, uint32_t len, bool whole)
@@ -123,10 +150,20 @@ enum ulp_looks srp_looks(const uint8_t *b, uint32_t len, bool whole)
 
     if (!u || !srp_get(&s, b, len, whole) || (has_one_length && whole && len != u->len))
         return LOOKS_OTHER;
-    for (unsigned i = 0; i < u->n_zeros; i++)
-        if (b[u->zeros + i])
-            return LOOKS_OTHER;
-    return u->side == ULP_CLIENT ? LOOKS_CLIENT : LOOKS_SERVER;
+    return side_of(u, b);
+}
+
+enum ulp_looks srp_looks_cut(const uint8_t *b, uint32_t len, uint32_t all, bool whole)
+{
+    uint8_t padded[SRP_CMD_LEN];
+    uint32_t end = 0;
+    struct srp s;
+
+    if (!srp_get_cut(&s, padded, b, len, all))
+        return srp_looks(b, len, false);
+    for (unsigned way = 0; way < 2; way++)
+        end = s.at[way] + descriptors_len(s.format[way], s.count[way]);
+    return whole && end > all ? LOOKS_OTHER : side_of(unit_of(SRP_CMD), b);
 }
 
 /* --- Logins ----------------------------------------------------------------------------------- */

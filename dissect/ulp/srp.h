@@ -53,6 +53,12 @@ struct srp {
 /* The unit at `b`. False if it is none: too short, or descriptors that go beyond `len` (`whole`: they are all bytes).
  */
 bool srp_get(struct srp *s, const uint8_t *b, uint32_t len, bool whole);
+/* Likewise of a command that was cut before its descriptors: `len` of its `all` bytes, at least SRP_CMD_LEAST. The
+ * bytes are copied to `padded`, SRP_CMD_LEN of them, with zeros for those that are missing. */
+#define SRP_CMD_LEAST 33 /* up to the first byte of the CDB */
+bool srp_get_cut(struct srp *s, uint8_t *padded, const uint8_t *b, uint32_t len, uint32_t all);
+/* Of a message of one packet (`whole`), or of its first packet. */
+enum ulp_looks srp_looks_cut(const uint8_t *b, uint32_t len, uint32_t all, bool whole);
 /* A strict test of a SEND's bytes. */
 enum ulp_looks srp_looks(const uint8_t *b, uint32_t len, bool whole);
 /* Whether private data of a REQ are an SRP login, of RDMA-CM (56 bytes) or of IB CM (64 bytes). */
@@ -65,6 +71,8 @@ struct srp_memory {
 };
 /* Piece `i` of data-out (`way` 0) or data-in (1). False: there is none, or its descriptor is not in the unit. */
 bool srp_memory(const struct srp *s, const uint8_t *b, uint32_t len, unsigned way, unsigned i, struct srp_memory *m);
+/* Whether the first `len` bytes say how many bytes the command moves this way. */
+bool srp_has_len(const struct srp *s, uint32_t len, unsigned way);
 /* Bytes that the command moves this way; those of immediate data are in the unit. */
 uint32_t srp_data_len(const struct srp *s, const uint8_t *b, uint32_t len, unsigned way);
 

@@ -56,10 +56,15 @@ static void give_parts(const struct cell_to *t, const struct ulp_command *c)
 
 static void give_bytes(const struct cell_to *t, const struct ulp_command *c)
 {
-    cell_number(t, "bytes_to_client", c->moved[ULP_TO_CLIENT], true);
-    cell_number(t, "asked_bytes_to_client", c->requested[ULP_TO_CLIENT], true);
-    cell_number(t, "bytes_from_client", c->moved[ULP_FROM_CLIENT], true);
-    cell_number(t, "asked_bytes_from_client", c->requested[ULP_FROM_CLIENT], true);
+    static const struct {
+        const char *moved, *asked;
+    } names[ULP_DIRS] = {{"bytes_to_client", "asked_bytes_to_client"},
+                         {"bytes_from_client", "asked_bytes_from_client"}};
+
+    for (unsigned i = 0; i < ULP_DIRS; i++) {
+        cell_number(t, names[i].moved, c->moved[i], ulp_moved_known(c, (enum ulp_dir)i));
+        cell_number(t, names[i].asked, c->requested[i], ulp_asked_known(c, (enum ulp_dir)i));
+    }
 }
 
 /* What of its memory was refused: null if nothing was. */
@@ -159,14 +164,19 @@ static void put_command(struct buf *b, const struct command_row *q)
     ulp_command_text(b, q->c);
 }
 
-/* "4096", or "1024 of 4096" if they were not all seen. */
+/* "4096", or "1024 of 4096" if they were not all seen; "1024 of ?" if the command was cut before it says how many, "?"
+ * if no data were seen, either. */
 static void put_bytes(struct buf *b, const struct command_row *q)
 {
     uint64_t moved = q->c->moved[ULP_TO_CLIENT] + q->c->moved[ULP_FROM_CLIENT],
              requested = q->c->requested[ULP_TO_CLIENT] + q->c->requested[ULP_FROM_CLIENT];
+    bool asked = ulp_asked_known(q->c, ULP_TO_CLIENT) && ulp_asked_known(q->c, ULP_FROM_CLIENT);
 
-    buf_dec(b, moved);
-    if (moved != requested && requested)
+    if (asked || moved)
+        buf_dec(b, moved);
+    if (!asked)
+        buf_puts(b, moved ? " of ?" : "?");
+    else if (moved != requested && requested)
         buf_printf(b, " of %llu", (unsigned long long)requested);
 }
 

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define UNKNOWN 65 /* class of a size that was not captured */
+
 /* The class of a size: the number of its bits. */
 static unsigned class_of(uint64_t bytes)
 {
@@ -40,12 +42,13 @@ static struct command_sum *find(struct command_sums *s, const struct ulp_proto *
 const struct hist *command_sums_add(struct command_sums *s, const struct ulp_command *c)
 {
     uint64_t requested = c->requested[ULP_TO_CLIENT] + c->requested[ULP_FROM_CLIENT];
+    bool asked = ulp_asked_known(c, ULP_TO_CLIENT) && ulp_asked_known(c, ULP_FROM_CLIENT);
     const struct ulp_shares share = waits_shares(c);
     struct command_sum *m;
     struct buf name = {0};
 
     ulp_command_name(&name, c);
-    m = name.err ? NULL : find(s, c->proto, buf_str(&name), class_of(requested));
+    m = name.err ? NULL : find(s, c->proto, buf_str(&name), asked ? class_of(requested) : UNKNOWN);
     buf_free(&name);
     if (!m)
         return NULL;
@@ -73,10 +76,12 @@ static int by_name(const void *a, const void *b)
     return d ? d : (x->size > y->size) - (x->size < y->size);
 }
 
-/* "4096-8191", "0". */
+/* "4096-8191", "0", "?". */
 static void put_size(struct buf *b, unsigned size)
 {
-    if (size <= 1)
+    if (size == UNKNOWN)
+        buf_char(b, '?');
+    else if (size <= 1)
         buf_dec(b, size);
     else
         buf_printf(b, "%llu-%llu", 1ULL << (size - 1), (2ULL << (size - 1)) - 1);
@@ -159,16 +164,17 @@ static void sum_cells(const struct command_sum *m, cell_take *take, void *user)
     static const char *const server[] = {"server_median_ns", "server_p90_ns", "server_p99_ns", "server_max_ns"};
     static const char *const network[] = {"network_median_ns", "network_p90_ns", "network_p99_ns", "network_max_ns"};
     const struct cell_to t = {take, user};
-    uint64_t least = m->size ? UINT64_C(1) << (m->size - 1) : 0;
+    bool asked = m->size != UNKNOWN;
+    uint64_t least = m->size && asked ? UINT64_C(1) << (m->size - 1) : 0;
 
     cell_text(&t, "protocol", m->proto ? ulp_name(m->proto) : "");
     cell_text(&t, "name", m->name);
-    cell_number(&t, "least_bytes", least, true);
-    cell_number(&t, "most_bytes", m->size ? least + (least - 1) : 0, true);
+    cell_number(&t, "least_bytes", least, asked);
+    cell_number(&t, "most_bytes", least ? least + (least - 1) : 0, asked);
     cell_number(&t, "commands", m->n, true);
     cell_number(&t, "completed", m->completed, true);
     cell_number(&t, "failed", m->failed, true);
-    cell_number(&t, "asked_bytes", m->requested, true);
+    cell_number(&t, "asked_bytes", m->requested, asked);
     cell_number(&t, "bytes", m->moved, true);
     cell_number(&t, "retransmitted_packets", m->again, true);
     give_times(&t, &m->latency, latency);

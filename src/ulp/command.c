@@ -281,6 +281,32 @@ uint64_t lacking(const struct ulp_conn *c, enum ulp_side side)
     return (h->gaps > h->late ? h->gaps - h->late : 0) + (h->gbn_known && h->have_next && !h->from_start);
 }
 
+/* Whether all that a side sent so far was captured, from its first request on. */
+static bool has_all(const struct ulp_conn *c, enum ulp_side side)
+{
+    const struct req_dir *h = requests_of(c, side);
+
+    return h && h->gbn_known && h->from_start && !h->gaps;
+}
+
+#define UNTOLD_MAX 64 /* open commands among which one is looked for */
+
+bool ulp_give_untold(struct ulp_conn *c, const struct ulp_unasked *u)
+{
+    struct command *found = NULL;
+
+    if (u->owner != ULP_CLIENT || !u->len || c->open.n > UNTOLD_MAX || !has_all(c, ULP_CLIENT))
+        return false;
+    for (struct command *d = c->open.first; d; d = d->newer) {
+        if (d->c.by_server || !d->c.untold[u->dir])
+            continue;
+        if (found)
+            return false;
+        found = d;
+    }
+    return found && ulp_offer(c, &found->c, u->dir, u->rkey, u->va, u->len);
+}
+
 /* Whether the other end acknowledged packets of a side behind the latest one that was captured. */
 static bool lacks_end(const struct ulp_conn *c, enum ulp_side side)
 {

@@ -55,6 +55,20 @@ uint64_t cover_add(struct cover *c, uint64_t from, uint64_t to)
     return fresh;
 }
 
+bool cover_keep(struct cover *c, uint64_t from, uint64_t to)
+{
+    bool touches = false;
+
+    for (unsigned i = 0; i < c->n; i++)
+        touches |= c->span[i].from <= to && from <= c->span[i].to;
+    if (from >= to || (!touches && c->n == COVER_SPANS && from > c->span[c->n - 1].to))
+        return false;
+    if (!touches && c->n == COVER_SPANS)
+        c->n--;
+    cover_add(c, from, to);
+    return true;
+}
+
 void cover_cut(struct cover *c, uint64_t to)
 {
     while (c->n && c->span[c->n - 1].from >= to)

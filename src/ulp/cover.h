@@ -16,6 +16,9 @@ struct cover {
 
 /* Add [from, to); returns how many of these bytes were not seen before. */
 uint64_t cover_add(struct cover *c, uint64_t from, uint64_t to);
+/* Likewise of bytes that are kept: no gap counts as seen. Where there are more pieces, the last one is forgotten.
+ * False: that is [from, to) itself. */
+bool cover_keep(struct cover *c, uint64_t from, uint64_t to);
 /* Forget what is at `to` and beyond. */
 void cover_cut(struct cover *c, uint64_t to);
 /* Bytes from 0 to the first gap. */

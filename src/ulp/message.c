@@ -364,7 +364,7 @@ static void put_bytes(struct ulp_conn *c, struct assembly *a, uint64_t at, const
     uint32_t keep = at >= ULP_MESSAGE_MAX ? 0 : min_u32(n, (uint32_t)(ULP_MESSAGE_MAX - at));
 
     a->clipped |= keep < n;
-    if (keep && reserve(c, &a->bytes, &a->cap, (uint32_t)at + keep) && cover_add(&a->cover, at, at + keep))
+    if (keep && reserve(c, &a->bytes, &a->cap, (uint32_t)at + keep) && cover_keep(&a->cover, at, at + keep))
         memcpy(a->bytes + at, b, keep);
 }
 

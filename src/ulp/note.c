@@ -34,7 +34,7 @@ static void put_data(struct buf *b, const struct ulp_command *c, uint64_t from, 
     uint64_t requested = c->requested[ULP_TO_CLIENT] + c->requested[ULP_FROM_CLIENT];
 
     buf_printf(b, " data %llu-%llu", (unsigned long long)from, (unsigned long long)(from + len - (len > 0)));
-    if (requested) /* 0: how large the memory is, is not known */
+    if (requested && ulp_asked_known(c, ULP_TO_CLIENT) && ulp_asked_known(c, ULP_FROM_CLIENT))
         buf_printf(b, " of %llu", (unsigned long long)requested);
 }
 

@@ -134,6 +134,8 @@ static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct nvme
     uint64_t capsule = (uint64_t)m->len + m->more;
 
     if (!len) {
+        bool list = n->sgl.type == 2 || n->sgl.type == 3, lacks = is_cut(n) || (m->more && !nvme_list(n, m));
+        cmd->untold[dir] = list && lacks;
         if (!is_cut(n))
             offer_list(c, cmd, n, m, dir);
         return;

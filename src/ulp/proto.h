@@ -168,6 +168,9 @@ bool ulp_join(struct ulp_conn *c, struct ulp_message *m, bool begin);
 /* Bytes that are not in the packet that is shown, for layers of it: they are copied behind those of its message. `len`
  * is 0 if there is no room. */
 struct ulp_body ulp_show(struct ulp_conn *c, struct pkt *show, const uint8_t *b, uint32_t len);
+/* A READ or WRITE of memory that no command offered (ulp_proto.unasked): it belongs to the only open command of which
+ * the way was `untold`, if all that the client sent so far was captured. False: there is none, or there are several. */
+bool ulp_give_untold(struct ulp_conn *c, const struct ulp_unasked *u);
 /* The open command with this key; NULL: none. */
 struct ulp_command *ulp_find(struct ulp_conn *c, uint64_t key);
 /* The command with this key whose message was not captured so far; or NULL. If it was completed, its response

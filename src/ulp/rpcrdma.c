@@ -17,6 +17,7 @@ struct own {
     bool known;                     /* the RPC header was there */
     bool denied, accepted, replied; /* the RPC header of the reply was there (`replied`), and says */
     bool cut;                       /* it was not captured */
+    bool cut_lists;                 /* neither were all of its lists of chunks: `written` is not known */
     uint32_t in_chunk;              /* bytes of the reply in the reply chunk, which were not all there */
 };
 ULP_OWN_AS(struct own)
@@ -98,9 +99,11 @@ static bool rpcrdma_unasked(struct ulp_conn *c, struct ulp_message *m, const str
     uint64_t xid = u->va >> 32;
     struct ulp_command *cmd;
 
-    if (u->owner != ULP_CLIENT || !habit->with_xid || habit->without || !xid || ulp_find_completed(c, xid))
-        return false;
     cmd = ulp_find(c, xid);
+    if (cmd && cmd->untold[u->dir] && u->owner == ULP_CLIENT)
+        return ulp_offer(c, cmd, u->dir, u->rkey, u->va, u->len);
+    if (u->owner != ULP_CLIENT || !habit->with_xid || habit->without || !xid || ulp_find_completed(c, xid))
+        return ulp_give_untold(c, u);
     if (cmd ? !cmd->headless : !(cmd = ulp_begin(c, m, xid)))
         return false;
     cmd->headless = true;
@@ -157,6 +160,18 @@ static void read_call(struct ulp_command *cmd, const struct ulp_body *body, cons
     if (chunks)
         ulp_inline(cmd, ULP_FROM_CLIENT, nfs.inside);
     memcpy(own_of(cmd)->called, body->b + 12, 12);
+}
+
+/* A call whose lists of chunks were cut: which one it is, and the memory of which it still tells. */
+static void take_cut_call(struct ulp_conn *c, struct ulp_message *m, const struct rpcrdma *h)
+{
+    struct ulp_command *cmd = m->again ? NULL : take_head(c, m, h->xid);
+
+    if (!cmd)
+        return;
+    cmd->untold[ULP_TO_CLIENT] = cmd->untold[ULP_FROM_CLIENT] = true;
+    for (enum rpcrdma_list list = RPCRDMA_READS; list < RPCRDMA_END; list++)
+        offer_list(c, cmd, m, h, list);
 }
 
 static void take_call(struct ulp_conn *c, struct ulp_message *m, const struct rpcrdma *h)
@@ -310,6 +325,18 @@ static void take_reply(struct ulp_conn *c, struct ulp_message *m, const struct r
         say_found(m, &end.found);
 }
 
+/* A reply whose lists of chunks were cut: there is one. */
+static void take_cut_reply(struct ulp_conn *c, struct ulp_message *m, const struct rpcrdma *h)
+{
+    struct ulp_command *cmd = m->again ? NULL : ulp_find(c, h->xid);
+
+    if (!cmd)
+        return;
+    own_of(cmd)->cut = own_of(cmd)->cut_lists = true;
+    ulp_complete(c, cmd, m, 0, false);
+    m->command = cmd;
+}
+
 /* Whether a message is a call: by its RPC header; one whose RPC header is in a chunk is a call if it is the client's.
  */
 static bool is_call(const struct ulp_message *m, const struct rpcrdma *h)
@@ -330,6 +357,8 @@ static bool rpcrdma_message(struct ulp_conn *c, struct ulp_message *m)
     }
     if (!rpcrdma_get(&h, m->body.b, m->body.len) || (!h.whole && !m->hole && !m->cut))
         return false;
+    if (!h.whole && m->cut && !m->hole) /* only the client's calls and the server's replies have chunks */
+        (m->side == ULP_CLIENT ? take_cut_call : take_cut_reply)(c, m, &h);
     if (!h.whole || h.proc == RPCRDMA_DONE) {
         rpcrdma_layers(m->show, &m->body, &h);
         return true;
@@ -499,7 +528,7 @@ static void rpcrdma_values(const struct ulp_command *c, ulp_take *take, void *us
         {"offset", NULL, n->offset, n->have_offset},
         {"count", NULL, n->count, n->have_count},
         {"stable", NULL, n->stable, n->have_stable},
-        {"bytes_written", NULL, o->written, c->response != 0},
+        {"bytes_written", NULL, o->written, c->response != 0 && !o->cut_lists},
         {"rdma_error", NULL, o->rdma_error, o->rdma_error != 0},
         {"rpc_denied", NULL, o->denied, o->replied},
         {"status_code", NULL, c->status, c->response != 0 && o->replied},

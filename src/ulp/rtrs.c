@@ -39,6 +39,7 @@ struct own {
     uint16_t error, type; /* type: of RNBD */
     uint8_t kind;         /* enum kind */
     bool rnbd, read;      /* rnbd: the user message is one of RNBD; read: RTRS_READ */
+    bool cut;             /* the end of the request, which says what it is, was not captured */
     char name[40];        /* of Open and Info */
 };
 ULP_OWN_AS(struct own)
@@ -106,6 +107,25 @@ static void request(struct ulp_conn *c, struct ulp_message *m, const struct unde
         if (!ulp_offer(c, cmd, ULP_TO_CLIENT, mem.rkey, mem.va, mem.len))
             break;
     }
+}
+
+/* A request whose end was cut: there is one, as its immediate data say. */
+static void cut_request(struct ulp_conn *c, struct ulp_message *m, const struct rtrs_imm *imm)
+{
+    uint32_t chunk = imm->payload >> ((const struct session *)ulp_state(c))->bits;
+    struct ulp_command *cmd = ulp_begin(c, m, chunk);
+
+    if (!cmd)
+        return;
+    *own_of(cmd) = (struct own){.kind = KIND_REQUEST, .chunk = chunk, .cut = true};
+    cmd->untold[ULP_TO_CLIENT] = cmd->untold[ULP_FROM_CLIENT] = true;
+}
+
+/* Memory of a request whose end was cut. */
+static bool rtrs_unasked(struct ulp_conn *c, struct ulp_message *m, const struct ulp_unasked *u)
+{
+    (void)m;
+    return ulp_give_untold(c, u);
 }
 
 /* The server answers request `chunk`, and there is none: begin it, if the WRITE of one has ended and only lacks packets
@@ -184,12 +204,15 @@ static bool take_write(struct ulp_conn *c, struct ulp_message *m, const struct u
         return true;
     u->used = false;
     rtrs_imm_get(&imm, u->imm);
-    if (u->cut) /* its end says what it is */
-        return true;
-    if (!u->has_imm || imm.kind != RTRS_IMM_REQUEST || !rtrs_get(&r, u->tail, u->n, u->va, imm.payload))
-        return false;
     m->start = u->start;
     m->packets = u->packets;
+    if (u->cut) { /* its end says what it is */
+        if (u->has_imm && imm.kind == RTRS_IMM_REQUEST)
+            cut_request(c, m, &imm);
+        return true;
+    }
+    if (!u->has_imm || imm.kind != RTRS_IMM_REQUEST || !rtrs_get(&r, u->tail, u->n, u->va, imm.payload))
+        return false;
     request(c, m, u, &r, &imm);
     if (m->show) {
         shown = ulp_show(c, m->show, u->tail, u->n);
@@ -312,7 +335,9 @@ static void rtrs_name_text(struct buf *b, const struct ulp_command *c)
     const struct own *o = own_const(c);
     const char *name = o->rnbd ? rnbd_name_str(o->type, o->rw) : NULL;
 
-    if (o->kind == KIND_REQUEST)
+    if (o->cut)
+        buf_puts(b, "request");
+    else if (o->kind == KIND_REQUEST)
         buf_puts(b, name ? name : o->read ? "RTRS Read" : "RTRS Write");
     else
         buf_puts(b, o->kind == KIND_INFO ? "Info" : "Heartbeat");
@@ -359,7 +384,7 @@ static void rtrs_values(const struct ulp_command *c, ulp_take *take, void *user)
     bool io = o->rnbd && o->type == RNBD_IO;
     const struct ulp_value values[] = {
         {"chunk", NULL, o->chunk, o->kind == KIND_REQUEST},
-        {"rtrs_read", NULL, o->read, o->kind == KIND_REQUEST},
+        {"rtrs_read", NULL, o->read, o->kind == KIND_REQUEST && !o->cut},
         {"rnbd_type", NULL, o->type, o->rnbd},
         {"device", NULL, o->device, o->rnbd && (io || o->type == RNBD_CLOSE)},
         {"sector", NULL, o->sector, io},
@@ -385,6 +410,7 @@ const struct ulp_proto ulp_rtrs = {
     .message = rtrs_message,
     .write = rtrs_write,
     .write_len = rtrs_write_len,
+    .unasked = rtrs_unasked,
     .setup = rtrs_setup,
     .name_text = rtrs_name_text,
     .key_text = rtrs_key_text,

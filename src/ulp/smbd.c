@@ -22,7 +22,8 @@ struct own {
     uint32_t tree, count, status, done, channel; /* done: bytes that the response says were moved */
     uint32_t control;                            /* of IOCTL */
     uint16_t command;
-    bool negotiate; /* of SMB Direct, none of SMB2 */
+    bool negotiate;            /* of SMB Direct, none of SMB2 */
+    bool cut, cut_in_response; /* the body of the request was not captured, or that of the response */
 };
 ULP_OWN_AS(struct own)
 
@@ -35,6 +36,9 @@ static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct smb2
 {
     enum ulp_dir dir = s->command == SMB2_READ ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
 
+    if (s->command != SMB2_READ && s->command != SMB2_WRITE)
+        return;
+    cmd->untold[dir] = s->cut || s->lacks_info;
     if (s->inside)
         ulp_inline(cmd, dir, min_u32(s->inside, s->len + body->more));
     for (uint32_t i = 0; i < s->n_info; i++) {
@@ -42,6 +46,13 @@ static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct smb2
         if (!ulp_offer(c, cmd, dir, m.token, m.va, m.len))
             break;
     }
+}
+
+/* Memory of a READ or WRITE whose descriptors were cut. */
+static bool smbd_unasked(struct ulp_conn *c, struct ulp_message *m, const struct ulp_unasked *u)
+{
+    (void)m;
+    return ulp_give_untold(c, u);
 }
 
 static bool begin(struct ulp_conn *c, struct ulp_message *m, const struct smb2 *s)
@@ -60,6 +71,7 @@ static bool begin(struct ulp_conn *c, struct ulp_message *m, const struct smb2 *
                                 .count = s->count,
                                 .channel = s->channel,
                                 .control = s->control,
+                                .cut = s->cut,
                                 .command = s->command};
     offer(c, cmd, s, &m->body);
     return true;
@@ -73,6 +85,7 @@ static bool complete(struct ulp_conn *c, struct ulp_message *m, const struct smb
         return false;
     own_of(cmd)->status = s->status;
     own_of(cmd)->done = s->count;
+    own_of(cmd)->cut_in_response = s->cut;
     if (s->inside)
         ulp_inline(cmd, ULP_TO_CLIENT, min_u32(s->inside, s->len + m->body.more));
     ulp_complete(c, cmd, m, (uint16_t)s->status, smb2_is_error(s->status));
@@ -99,7 +112,7 @@ static void take_compound(struct ulp_conn *c, struct ulp_message *m)
     uint32_t at = 0;
     struct smb2 s;
 
-    while (smb2_get(&s, m->body.b, m->body.len, at)) {
+    while (smb2_get(&s, m->body.b, m->body.len, m->body.more, at)) {
         bool known = s.message_id != SMB2_NO_MESSAGE && (s.response ? complete(c, m, &s) : begin(c, m, &s));
         if (found)
             say(m, &s);
@@ -125,7 +138,7 @@ static struct ulp_command *take_part(struct ulp_conn *c, const struct ulp_messag
     struct smb2 s;
 
     if (first) {
-        peer->answers[side] = smb2_get(&s, whole->body.b, whole->body.len, 0) && s.response;
+        peer->answers[side] = smb2_get(&s, whole->body.b, whole->body.len, whole->body.more, 0) && s.response;
         peer->answered[side] = peer->answers[side] ? s.message_id : 0;
     }
     return peer->answers[side] ? ulp_find(c, peer->answered[side]) : NULL;
@@ -270,7 +283,7 @@ static void smbd_text(struct buf *b, const struct ulp_command *c)
     smbd_name_text(b, c);
     buf_char(b, ' ');
     smbd_key_text(b, c);
-    if (o->command == SMB2_READ || o->command == SMB2_WRITE)
+    if ((o->command == SMB2_READ || o->command == SMB2_WRITE) && !o->cut)
         buf_printf(b, " offset %llu length %u", (unsigned long long)o->offset, o->count);
     if (o->control && smb2_control_str(o->control))
         buf_printf(b, " %s", smb2_control_str(o->control));
@@ -298,10 +311,10 @@ static void smbd_values(const struct ulp_command *c, ulp_take *take, void *user)
         {"message_id", NULL, o->message_id, !o->negotiate},
         {"session", NULL, o->session, !o->negotiate},
         {"tree", NULL, o->tree, !o->negotiate},
-        {"offset", NULL, o->offset, moves},
-        {"length", NULL, o->count, moves},
-        {"channel", NULL, o->channel, moves},
-        {"moved", NULL, o->done, moves && done},
+        {"offset", NULL, o->offset, moves && !o->cut},
+        {"length", NULL, o->count, moves && !o->cut},
+        {"channel", NULL, o->channel, moves && !o->cut},
+        {"moved", NULL, o->done, moves && done && !o->cut_in_response},
         {"control", NULL, o->control, o->control != 0},
         {"nt_status", NULL, o->status, done},
         {"nt_status_name", status && done ? status : "", 0, done},
@@ -317,8 +330,10 @@ const struct ulp_proto ulp_smbd = {
     .size = sizeof(struct peer),
     .in_order = true,
     .looks = smbd_looks,
+    .looks_cut = smbd_looks_cut,
     .late_commands = true,
     .message = smbd_message,
+    .unasked = smbd_unasked,
     .name_text = smbd_name_text,
     .key_text = smbd_key_text,
     .command_text = smbd_text,

@@ -32,13 +32,24 @@ static void offer(struct ulp_conn *c, struct ulp_command *cmd, const struct ulp_
     for (unsigned dir = 0; dir < 2; dir++) {
         enum ulp_dir to = dir ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
         struct srp_memory mem;
-        if (s->format[dir] == SRP_IMMEDIATE) /* they end the unit */
+        if (s->format[dir] != SRP_NO_DATA && !srp_has_len(s, m->body.len, dir))
+            cmd->untold[to] = true;
+        else if (s->format[dir] == SRP_IMMEDIATE) /* they end the unit */
             ulp_inline(cmd, to,
                        min_u32(srp_data_len(s, m->body.b, m->body.len, dir), m->body.len + m->body.more - SRP_CMD_LEN));
         for (unsigned i = 0; srp_memory(s, m->body.b, m->body.len, dir, i, &mem); i++)
             if (!ulp_offer(c, cmd, to, mem.rkey, mem.va, mem.len))
                 break;
+        if (s->format[dir] == SRP_INDIRECT && srp_has_len(s, m->body.len, dir))
+            cmd->requested[to] = srp_data_len(s, m->body.b, m->body.len, dir);
     }
+}
+
+/* Memory of a command whose descriptors were cut. */
+static bool srp_unasked(struct ulp_conn *c, struct ulp_message *m, const struct ulp_unasked *u)
+{
+    (void)m;
+    return ulp_give_untold(c, u);
 }
 
 static void begin(struct ulp_conn *c, struct ulp_message *m, const struct srp *s)
@@ -54,6 +65,7 @@ static void begin(struct ulp_conn *c, struct ulp_message *m, const struct srp *s
     o->scsi.lun = s->lun;
     if (s->type == SRP_CMD) {
         memcpy(o->scsi.cdb, s->cdb, SCSI_CDB_LEN);
+        o->scsi.lacks = m->body.len < SRP_CMD_LEN ? (uint8_t)(SRP_CMD_LEN - m->body.len) : 0;
         offer(c, cmd, m, s);
     }
 }
@@ -94,8 +106,14 @@ static void complete(struct ulp_conn *c, struct ulp_message *m, const struct srp
 
 static bool srp_message(struct ulp_conn *c, struct ulp_message *m)
 {
+    uint8_t padded[SRP_CMD_LEN];
     struct srp s;
 
+    if (m->cut && srp_get_cut(&s, padded, m->body.b, m->body.len, m->body.len + m->body.more)) {
+        if (!m->again)
+            begin(c, m, &s);
+        return true;
+    }
     if (!srp_get(&s, m->body.b, m->body.len, !m->hole && !m->cut))
         return false;
     if (!m->again) {
@@ -179,8 +197,10 @@ const struct ulp_proto ulp_srp = {
     .name = "SRP",
     .word = "srp",
     .looks = srp_looks,
+    .looks_cut = srp_looks_cut,
     .late_commands = true,
     .message = srp_message,
+    .unasked = srp_unasked,
     .setup = srp_setup,
     .name_text = srp_name_text,
     .key_text = srp_key_text,

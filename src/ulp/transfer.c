@@ -92,7 +92,7 @@ static bool keep(struct command *d, const struct segment *s, uint64_t at, const 
     n = min_u32(m->cap, (uint32_t)(d->keep - at));
     if (n)
         memcpy(d->kept + at, m->b, n);
-    cover_add(&d->kept_cover, at, at + n);
+    cover_keep(&d->kept_cover, at, at + n);
     d->kept_cut |= m->cap < m->len && at + m->cap < d->keep;
     return cover_prefix(&d->kept_cover) == d->keep;
 }

@@ -94,6 +94,7 @@ struct ulp_command {
     uint64_t response_again;      /* the latest frame in which its response was retransmitted; 0: it was not */
     ns_t end_again;               /* of that frame */
     uint64_t requested[ULP_DIRS]; /* bytes that it offered to be moved */
+    bool untold[ULP_DIRS];        /* of these some, or all, were in bytes of its message that were not captured */
     uint64_t moved[ULP_DIRS];     /* bytes seen, each counted once; those in its message included */
     uint64_t packets;             /* of its message, data and response, retransmissions included */
     uint64_t again;               /* of them retransmissions */
@@ -202,6 +203,16 @@ enum ulp_asks ulp_asks(const struct pkt *p);
 void ulp_words(struct buf *b);
 /* The protocol's name: "NVMe/RDMA". */
 const char *ulp_name(const struct ulp_proto *p);
+
+/* Whether it is known how many bytes it offered that way, and how many were moved. */
+static inline bool ulp_asked_known(const struct ulp_command *c, enum ulp_dir dir)
+{
+    return !c->untold[dir];
+}
+static inline bool ulp_moved_known(const struct ulp_command *c, enum ulp_dir dir)
+{
+    return !c->untold[dir] || c->moved[dir];
+}
 
 /* The command's name, the command, how it ended: "Write", "Write cid 0x3 nsid 1 slba 300 nlb 8", "Successful
  * Completion". */

@@ -317,6 +317,33 @@ Test(rpcrdma, a_compound_that_was_cut_is_named_by_its_reply)
     run_free(r);
 }
 
+/* Of its write list two of three pieces are there, of that in the reply as well. */
+Test(rpcrdma, a_call_whose_lists_were_cut_has_its_data_and_its_reply)
+{
+    struct run *r = run_new("nfs");
+    struct words w = read_call(3), a = {0}, null = {0};
+    struct pkt *p;
+
+    ADD(&null, XID + 1, 1, 32, RPCRDMA_MSG, 0, 0, 0, XID + 1, 0, 2, RPC_NFS, 3, 0, 0, 0, 0, 0);
+    call(r, &null);
+    r->snap = 40 + 28 + 2 * 16;
+    p = send_words(r, HOST, 6, &w);
+    cr_expect(says(p, "NFS call xid 0x11223344"), "%s", p->note.ulp);
+    with_reth(r, TARGET, OP_WRITE_ONLY, 100, VA, RKEY, 1000, 1000);
+    with_reth(r, TARGET, OP_WRITE_ONLY, 101, VA + 2000, RKEY, 700, 700);
+    ADD(&a, XID, 1, 32, RPCRDMA_MSG, 0, 1, 3);
+    for (unsigned i = 0; i < 3; i++)
+        add_segment(&a, RKEY, i < 2 ? 1000 : 700, VA + 1000 * i);
+    ADD(&a, 0, 0, XID, 1, 0, 0, 0, 0, 0);
+    send_words(r, TARGET, 102, &a);
+    run_end(r);
+    cr_assert_eq(r->n_over, 2);
+    cr_expect(r->over[0].untold[ULP_TO_CLIENT]);
+    cr_expect_eq(r->over[0].moved[ULP_TO_CLIENT], 1700);
+    cr_expect_eq(r->over[0].ended, ULP_COMPLETED);
+    run_free(r);
+}
+
 Test(rpcrdma, a_callback_is_a_call_of_the_server)
 {
     struct run *r = run_new("nfs");

@@ -128,6 +128,21 @@ Test(rtrs, a_write_that_lacks_a_packet_is_no_request)
     run_free(r);
 }
 
+/* The end of a request says what it is; where that was cut, its immediate data tell that there is one. */
+Test(rtrs, a_request_whose_end_was_cut)
+{
+    struct run *r = session();
+
+    r->snap = 40 + 40;
+    cr_expect_str_eq(ask(r, 5)->note.ulp, "RTRS request chunk 0");
+    respond(r, 100, 1u << 28);
+    run_end(r);
+    cr_assert_eq(r->n_over, 2);
+    cr_expect(r->over[0].untold[ULP_TO_CLIENT] && r->over[0].untold[ULP_FROM_CLIENT]);
+    cr_expect_eq(r->over[0].ended, ULP_COMPLETED);
+    run_free(r);
+}
+
 Test(rtrs, heartbeats_are_answered)
 {
     struct run *r = session();

@@ -363,6 +363,50 @@ Test(srp, immediate_data_are_in_the_command)
     run_free(r);
 }
 
+/* 42 bytes of a command: its CDB, and not how much it moves. Of 9000 bytes in ten packets each lacks its end. */
+Test(srp, a_command_that_was_cut_before_its_descriptors_says_no_lengths)
+{
+    static uint8_t more[1024];
+    struct run *r = run_new("srp");
+    struct pdu c;
+
+    r->snap = 40 + 42;
+    srp_command(&c, read10, SRP_DIRECT, 0, 0);
+    c.b[5] = SRP_DIRECT;
+    srp_descriptor(&c, VA, RKEY, 4096);
+    cr_expect_str_eq(first(r, &c), "SRP READ(10) tag 0x4000000000000000 lun 0 lba 300 blocks 8");
+    srp_response(&c, 0, NULL, 0);
+    say(r, TARGET, 100, &c);
+    srp_command(&c, write10, SRP_IMMEDIATE << 4, 0, 0);
+    store_be32(c.b + c.len, 9000);
+    put(r, HOST, OP_SEND_FIRST, 6, NULL, 0, c.b, 1000);
+    for (unsigned i = 0; i < 10; i++)
+        put(r, HOST, i < 9 ? OP_SEND_MIDDLE : OP_SEND_LAST, 7 + i, NULL, 0, more, i < 9 ? 1000 : 68);
+    srp_response(&c, 0, NULL, 0);
+    say(r, TARGET, 101, &c);
+    run_end(r);
+    cr_assert_eq(r->n_over, 2);
+    cr_expect(r->over[0].untold[ULP_TO_CLIENT] && !r->over[0].untold[ULP_FROM_CLIENT]);
+    cr_expect(r->over[1].untold[ULP_FROM_CLIENT]);
+    cr_expect_eq(r->over[1].moved[ULP_FROM_CLIENT], 0);
+    cr_expect_str_eq(buf_str(&r->text), "WRITE(10) tag 0x4000000000000000 lun 0 lba 300 blocks 24: Good");
+    run_free(r);
+}
+
+/* A CDB of 16 bytes that was cut has no arguments. */
+Test(srp, a_command_that_was_cut_in_its_cdb)
+{
+    static const uint8_t read16[SCSI_CDB_LEN] = {0x88, [9] = 1, [13] = 8};
+    struct run *r = run_new("srp");
+    struct pdu c;
+
+    r->snap = 40 + 42;
+    srp_command(&c, read16, SRP_DIRECT, 0, 0);
+    srp_descriptor(&c, VA, RKEY, 4096);
+    cr_expect_str_eq(first(r, &c), "SRP READ(16) tag 0x4000000000000000 lun 0");
+    run_free(r);
+}
+
 Test(srp, task_management_and_what_became_of_it)
 {
     struct run *r = run_new("srp");

@@ -197,6 +197,37 @@ Test(smbd, a_joined_message_stays_what_it_is)
     run_free(r);
 }
 
+/* A snap length of 128 bytes leaves 50 bytes of the SMB2 header: neither offset nor length of a READ. */
+Test(smbd, a_request_that_was_cut_in_its_header_says_no_lengths)
+{
+    struct run *r = run_new("smbdirect");
+    const uint8_t key[4] = {0, 0, 4, 0x80};
+    uint8_t b[SMBD_DATA_LEN + sizeof(struct msg)] = {255, 0, 1};
+    struct msg m = {.len = 0};
+
+    r->snap = 40 + SMBD_DATA_LEN + 50;
+    over_rdma(&m, false, 24, 4096);
+    cr_expect_str_eq(first(r, &m), "SMB Direct Read mid 24");
+    m.len = 0;
+    smb2(&m, SMB2_READ, 24, 1, 0, 16);
+    store_le(b + 12, 4, SMBD_DATA_LEN);
+    store_le(b + 16, 4, m.len);
+    memcpy(b + SMBD_DATA_LEN, m.b, m.len);
+    put(r, TARGET, OP_SEND_ONLY_INV, 100, key, 4, b, SMBD_DATA_LEN + m.len);
+    m.len = 0;
+    over_rdma(&m, true, 25, 4096);
+    r->snap--;
+    say(r, HOST, 6, &m);
+    r->snap -= 2;
+    say(r, HOST, 7, &m);
+    run_end(r);
+    cr_assert_eq(r->n_over, 2, "the third request is cut in its session");
+    cr_expect(r->over[0].untold[ULP_TO_CLIENT] && r->over[1].untold[ULP_FROM_CLIENT]);
+    cr_expect_eq(r->over[0].ended, ULP_COMPLETED);
+    cr_expect_str_eq(buf_str(&r->text), "Write mid 25: no response seen");
+    run_free(r);
+}
+
 Test(smbd, a_request_that_lacks_a_part_is_none)
 {
     struct run *r = run_new("smbdirect");
@@ -292,14 +323,14 @@ Test(smbd, lengths_that_do_not_fit_are_refused)
     store_le(b + 12, 4, UINT32_MAX & ~7u);
     cr_expect_not(smbd_get(&d, b, sizeof b, false, false));
     over_rdma(&m, false, 1, 4096);
-    cr_expect(smb2_get(&s, m.b, m.len, 0) && s.n_info == 1);
+    cr_expect(smb2_get(&s, m.b, m.len, 0, 0) && s.n_info == 1);
     store_le(m.b + SMB2_LEN + 46, 2, 17);
-    cr_expect(smb2_get(&s, m.b, m.len, 0) && s.n_info == 0, "descriptors that are not there");
+    cr_expect(smb2_get(&s, m.b, m.len, 0, 0) && s.n_info == 0, "descriptors that are not there");
     store_le(m.b + 20, 4, UINT32_MAX - 7);
-    cr_expect(smb2_get(&s, m.b, m.len, 0) && !smb2_next(&s, m.b, m.len), "an offset that wraps");
-    cr_expect_not(smb2_get(&s, m.b, SMB2_LEN - 1, 0));
+    cr_expect(smb2_get(&s, m.b, m.len, 0, 0) && !smb2_next(&s, m.b, m.len), "an offset that wraps");
+    cr_expect_not(smb2_get(&s, m.b, SMB2_LEN - 1, 0, 0));
     m.b[0] = 0xfd;
-    cr_expect_not(smb2_get(&s, m.b, m.len, 0), "encrypted");
+    cr_expect_not(smb2_get(&s, m.b, m.len, 0, 0), "encrypted");
 }
 
 Test(smbd, a_real_capture_cut_and_damaged_at_each_byte)
