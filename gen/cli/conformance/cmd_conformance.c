@@ -28,7 +28,8 @@ static const struct opt_def defs[] = {
     {OPT_COVERAGE, "list what can be asked of a device, the tests that ask it, and what is not asked"},
     {OPT_STORED, "run no test: a score card that was stored with -T json, for --baseline"},
     {OPT_BASELINE, "say what has changed since this score card; only a test that came out worse is a failure then"},
-    {OPT_LEVEL, "run tests of these levels only: M (must), S (should), I (information), such as MS"},
+    {OPT_LEVEL, "run tests of these levels only: must, should (both of these) or all; or letters: M, S, "
+                "I\n(information), such as MS"},
     {OPT_QUICK, "leave out the tests that take long on a real network"},
     {OPT_FULL, "run also those that take minutes"},
     {OPT_REPEAT, "run each test so often, each time with the next seed (1); the worst run counts"},
@@ -129,7 +130,8 @@ void cmd_conformance_help(struct buf *b)
              "       rdmagen conformance --twin|--twins [options] [TEST|GROUP|GLOB ...]\n"
              "       rdmagen conformance --list [options] [TEST|GROUP|GLOB ...]\n"
              "       rdmagen conformance --coverage\n"
-             "       rdmagen conformance --stored CARD --baseline CARD\n\n"
+             "       rdmagen conformance diff CARD CARD\n"
+             "       rdmagen conformance matrix -o FILE CARD...\n\n"
              "Test how a device follows the rules of the transport, and print its score card. The device is that of "
              "HOST,\nwhere `rdmagen agent` runs.\n\n");
     opt_help(b, defs);
@@ -143,16 +145,23 @@ void cmd_conformance_help(struct buf *b)
 
 static int option_level(struct conformance_job *j, const char *arg)
 {
+    static const char *const words[] = {"must", "should", "all"}; /* each with those before it */
+
     memset(j->level, 0, sizeof j->level);
+    for (unsigned i = 0; i < ARRAY_LEN(words); i++)
+        if (strcmp(arg, words[i]) == 0) {
+            memset(j->level, 1, i + 1);
+            return 0;
+        }
     for (const char *p = arg; *p; p++) {
         unsigned l = 0;
         while (l < CONFORM_LEVELS && *conform_level_str((enum conform_level)l) != *p)
             l++;
         if (l == CONFORM_LEVELS)
-            return cli_error("--level %s: expected letters of M, S and I", arg);
+            return cli_error("--level %s: expected must, should, all, or letters of M, S and I", arg);
         j->level[l] = true;
     }
-    return *arg ? 0 : cli_error("--level: expected letters of M, S and I");
+    return *arg ? 0 : cli_error("--level: expected must, should, all, or letters of M, S and I");
 }
 
 /* Neither a rule nor a flaw has this name. */
@@ -507,6 +516,10 @@ int cmd_conformance(int argc, char **argv)
 
     if (!j)
         return cli_error("out of memory");
+    if (conformance_subcommand(j, argc, argv, &status)) {
+        free(j);
+        return status;
+    }
     j->run.seed = 1;
     j->peer.patience = PATIENCE;
     j->answer = ANSWER;

@@ -63,6 +63,10 @@ struct conformance_job {
     struct identities identities;
 };
 
+/* j->run.judge: the program rdmatrace beside this one; NULL, there is none: captures are not judged. */
+void conformance_find_judge(struct conformance_job *j);
+/* `diff` or `matrix`, if argv[1] is one of them: its exit status in *status. */
+bool conformance_subcommand(struct conformance_job *j, int argc, char **argv, int *status);
 /* Play the chosen tests, and show how they came out. Returns the exit status. */
 int conformance_run(struct conformance_job *j);
 /* With -o or --resume: make the directory; take what was done in it. 0, or the exit status after a message. */
