@@ -194,6 +194,10 @@ static bool listen(struct script *s, const struct sim_conn *c)
     if (!make_id(s, c, name))
         return false;
     dut_begin(s, "cm bind id=%s port=%u", name, PORT);
+    if (!gid_is_ipv4(s->sim.addr[s->dut->host].gid)) { /* without an address it is bound to all of IPv4 */
+        buf_puts(&s->dut->line, " addr=");
+        buf_ipv6(&s->dut->line, s->sim.addr[s->dut->host].gid);
+    }
     if (!dut_must(s))
         return false;
     dut_begin(s, "cm listen id=%s", name);

@@ -105,9 +105,10 @@ static bool handmade_key(struct script *s, struct handmade *h, unsigned host, co
     if (token_is(key, "group"))
         return handmade_group(s, h, v);
     if (k == VAL_COUNT) {
-        if (h->n_fields == ARRAY_LEN(h->field) || !frame_field_find(&h->field[h->n_fields], key->p, key->len))
-            return text_fail(&s->err, key, "a packet has no '%.*s'%s", (int)key->len, key->p,
-                             field_unknown(key->p, key->len));
+        if (h->n_fields == ARRAY_LEN(h->field))
+            return text_fail(&s->err, key, "more than %zu fields", ARRAY_LEN(h->field));
+        if (!script_field(s, key, &h->field[h->n_fields]))
+            return false;
         return script_num(s, v, UINT64_MAX, &h->value[h->n_fields++]);
     }
     if (!packet_value_given(s, host, k, v, &u))

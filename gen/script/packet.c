@@ -187,10 +187,8 @@ static int word_holds(struct script *s, const struct expected *e, const struct t
             return -1;
         return packet_value(p, v, k, &got) && got == want;
     }
-    if (!frame_field_find(&field, key.p, key.len))
-        return text_fail(&s->err, &key, "a packet has no '%.*s'%s", (int)key.len, key.p,
-                         field_unknown(key.p, key.len)) -
-               1;
+    if (!script_field(s, &key, &field))
+        return -1;
     return field_holds(s, &field, val, p);
 }
 

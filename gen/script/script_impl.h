@@ -189,6 +189,12 @@ void script_free(struct script *s);
 /* Checks at the end, after all lines were met: unfinished work, and rules that an endpoint broke without a fault. */
 void script_final_checks(struct script *s);
 
+/* Find the field of packets that a scenario calls `name`: between hosts with IPv6 addresses one of the IPv4 header that
+ * the IPv6 header has too is that of the IPv6 header. False: there is none; *s says so. */
+bool script_field(struct script *s, const struct token *name, struct frame_field *f);
+/* The scenario is about the header of IPv4. False: these hosts have IPv6 addresses; *s says so. */
+bool script_wants_ipv4(struct script *s);
+
 /* Devices under test (dut.c). Their objects have replicas on this side; in functions that return a bool, false means
  * s->failed. */
 /* Whether `host` is one; if so, the functions below are about this one from then on. */

@@ -139,6 +139,8 @@ static bool host_word(struct script *s, struct ep_config *c, unsigned h, const s
         if (token_is(t, "ib") && c->addrs)
             return text_fail(&s->err, t, "host: LIDs are not addresses=");
         c->addr.encap = token_is(t, "ib") ? ENCAP_IB : ENCAP_ROCEV1;
+    } else if (token_is(t, "ipv4")) {
+        return script_wants_ipv4(s);
     } else if (token_is(t, "ipv6")) {
         if (s->o->live) /* keep the real address */
             return true;

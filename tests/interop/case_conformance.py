@@ -11,7 +11,7 @@ import busy
 from agent_client import TOKEN, Agent, initrd, start
 from case_agent import gone
 from case_pingpong import free_port
-from case_rdmagen import OWN, RDMAGEN, behind_wire, link
+from case_rdmagen import OWN, OWN6, RDMAGEN, behind_wire, link
 from counters import ZERO
 from frames import opcode
 from lab import CASE_SECONDS, SLOW, is_rdma
@@ -27,6 +27,8 @@ LACKED = {"wire/limited-members", "atom/device-write8", "mem/registered-again", 
 # and not every packet that is changed at random comes behind an RNR NAK. A load of this machine that comes and goes may look like a rate
 # that falls and recovers.
 SOMETIMES = {"cm/dreq-lost", "cm/retries", "wire/changed-million", "time/rate-back"}
+# Deviations over IPv6 only.
+OVER_IPV6 = {"ud/multicast"}
 # The tests cause every error that the guest counts.
 ERRORS = {name: range(0, 1000) for name in ZERO if name != "link_downed"}
 
@@ -59,7 +61,7 @@ def ends_within(us, seconds):
         return us.communicate(timeout=20 * SLOW)
 
 
-def conformance(lab, guest, port, *words, token=TOKEN, timeout=1500 if LENGTH == "--full" else 170, begun=lambda pid: None):
+def conformance(lab, guest, port, *words, six=False, token=TOKEN, timeout=1500 if LENGTH == "--full" else 170, begun=lambda pid: None):
     """Exit status, the card (if it is one), what is said besides. The agent is started if need be: a case that failed has ended it.
     `begun`: is told the process."""
     lab.expect(**ERRORS)
@@ -68,7 +70,7 @@ def conformance(lab, guest, port, *words, token=TOKEN, timeout=1500 if LENGTH ==
     path = lab.path("token")
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as f:
         f.write(token + "\n")
-    us = subprocess.Popen([RDMAGEN, "conformance", "%s:%d" % (guest.ip, port), "--tcp", "127.0.0.1", "--token-file", path, "--addr", OWN, "--addresses", "2", *link(guest, MTU),
+    us = subprocess.Popen([RDMAGEN, "conformance", ("[%s]:%d" if six else "%s:%d") % (guest.ip6 if six else guest.ip, port), "--tcp", "127.0.0.1", "--token-file", path, "--addr", OWN6 if six else OWN, "--addresses", "2", *link(guest, MTU),
                         "--timeout", "%d" % ((25 if LENGTH == "--full" else 3) * SLOW), "-T", "json", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     begun(us.pid)
     try:
@@ -156,7 +158,7 @@ def quick(lab, guest, port, chosen):
     wrong = ["%s %s: %s; %s" % (t["result"], t["id"], t["reason"], t["judge"]) for t in card["tests"] if t["result"] not in ("pass", "known") and t["id"] not in LACKED | late]
     assert not wrong, "\n".join([*late, *wrong])
     known = {t["id"]: t["known"] for t in card["tests"] if t["result"] == "known"}
-    expected = sorted(set(listed()) & set(tests(*chosen)))
+    expected = sorted(set(listed()) & set(tests(*chosen)) - OVER_IPV6)
     assert set(expected) - SOMETIMES - late <= set(known) <= set(expected), "known: %s, listed: %s" % (sorted(known), expected)
     assert all("[" in reason for reason in known.values()), "each with its source: %s" % known
     assert {i for i, r in told(card).items() if r == "unsupported"} == {t for t in LACKED - late if t.split("/")[0] in chosen}, "unsupported: %s" % told(card)
@@ -330,6 +332,17 @@ def case_conformance_tester_that_is_late(lab, wire, guest, port):
     assert status == 0 and test["result"] == "pass", test
     status, test = late(lab, wire, guest, port, 1000)
     assert status == 1 and test["result"] == "inconclusive" and "in every try this side was late" in test["reason"], test
+
+
+def case_conformance_ipv6(lab, wire, guest, port):
+    """Over IPv6, the tester with two addresses, for which it answers neighbour discovery. Not wire/changed: soft-RoCE of Linux 6.1 ends in a kernel
+    panic for some packet of it (rxe_rcv() puts a queue pair that was never found)."""
+    chosen = ["wire/addresses", "wire/hop-limit", "wire/fragment", "psn/gap", "cm/accepts", "cm/connects", "cm/sidr", "ud/device-path", "ud/multicast"]
+    status, card, said = conformance(lab, guest, port, "--profile", "rxe", *chosen, six=True)
+    late = {t["id"] for t in card["tests"] if t["result"] == "inconclusive" and "this side was late" in t["reason"]}
+    wanted = {"wire/fragment": "unsupported", "ud/device-path": "known", "ud/multicast": "known"}
+    assert {i: r for i, r in told(card).items() if i not in late} == {i: wanted.get(i, "pass") for i in chosen if i not in late} and len(late) < 4, (late, told(card), said)
+    assert "fd77::1" in card["dut"]["name"], card["dut"]
 
 
 def case_conformance_without_an_agent(lab, wire, guest, port):

@@ -12,6 +12,7 @@ static const struct {
     {"XRC", "qp", "xrc"},
     {"RDMA-CM", "connect", NULL},
     {"RoCEv1", "host", "rocev1"},
+    {"an IPv4 address", "host", "ipv4"},
     {"path MTU 4096", "qp", "mtu=4096"},
     {"atomics", "post", "cas"},
     {"atomics", "post", "faa"},
