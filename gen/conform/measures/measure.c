@@ -51,7 +51,8 @@ struct rate {
     bool begun;
     ns_t first, last; /* with it: its first packet, and the latest one */
     uint64_t n;       /* packets, or bytes, or quanta, in the gaps that count, */
-    ns_t time;        /* which last so long */
+    ns_t time;        /* which last so long, */
+    ns_t idle;        /* of which the tester waited so long */
 };
 
 /* What was seen so far. */
@@ -119,6 +120,14 @@ static void add_during(struct seen *s, unsigned kind, enum metric_unit unit, int
            !s->tester || in_time_during(&s->tester->late, from, to, unit == METRIC_NS ? value : 0));
 }
 
+/* How long the tester waited between two times of the capture. */
+static ns_t idle_between(const struct seen *s, ns_t from, ns_t to)
+{
+    const struct measure_tester *t = s->tester;
+
+    return t ? idle_within(t->idle, from - t->epoch, to - t->epoch) : to - from;
+}
+
 /* A packet of a rate at `t` brings `n`. */
 static void count(const struct seen *s, struct rate *r, uint64_t n, ns_t t)
 {
@@ -129,18 +138,10 @@ static void count(const struct seen *s, struct rate *r, uint64_t n, ns_t t)
     } else if (!was_late(s, gap ? r->last : t - 1, t)) {
         r->n += n;
         r->time += gap;
+        r->idle += idle_between(s, t - gap, t);
     }
     r->begun = true;
     r->last += gap;
-}
-
-/* How long the tester waited meanwhile. */
-static ns_t idle_of(const struct seen *s, const struct rate *r)
-{
-    const struct measure_tester *t = s->tester;
-    ns_t idle = t ? idle_within(t->idle, r->first - t->epoch, r->last - t->epoch) : r->time;
-
-    return idle < r->time ? idle : r->time;
 }
 
 /* The rate: so many a second, `scale` times. At least half of its time has to be left. Which end bounds it, unless that
@@ -154,7 +155,7 @@ static void add_rate(struct seen *s, unsigned kind, enum metric_unit unit, const
     add_if(s, kind, unit, there ? (int64_t)((double)r->n * scale * 1e9 / (double)r->time) : 0, there);
     for (unsigned i = 0; i < s->n_m && there && r != &s->pause; i++)
         if (s->m[i].kind == kind)
-            metrics_bound(s->to, &s->m[i].metric, r->time, idle_of(s, r));
+            metrics_bound(s->to, &s->m[i].metric, r->time, r->idle < r->time ? r->idle : r->time);
 }
 
 /* --- Packets ---------------------------------------------------------------------------------- */
