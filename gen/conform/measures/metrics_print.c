@@ -81,7 +81,8 @@ static void put_row(const struct metric *m, uint64_t seed, const struct metric_l
     put_value(b, m, s.p5, 10);
     put_value(b, m, s.p95, 10);
     put_value(b, m, s.p99, 10);
-    put_value(b, m, s.max, 0);
+    put_value(b, m, s.max, 10);
+    put_value(b, m, s.mad, 0);
     buf_char(b, '\n');
     if (strcmp(m->name, METRIC_LINK) != 0 && metric_is_below_resolution(m, &s, link))
         buf_puts(b, "    below resolution: less than three times the error of the time stamps\n");
@@ -99,7 +100,8 @@ void metrics_print_text(const struct metrics *m, uint64_t seed, struct buf *b)
 
     if (!m->n)
         return;
-    buf_puts(b, "\nmetric                n  median    95 % of the median  p5        p95       p99       max\n");
+    buf_puts(b,
+             "\nmetric                n  median    95 % of the median  p5        p95       p99       max       MAD\n");
     for (unsigned i = 0; i < m->n; i++)
         put_row(&m->metric[i], seed, &link, b);
     metrics_timeouts_text(m, seed, b);
