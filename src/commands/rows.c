@@ -97,7 +97,7 @@ void command_cells(const struct command_row *q, cell_take *take, void *user)
     GIVE_PUT(&t, "name", ulp_command_name, c);
     GIVE_PUT(&t, "command", ulp_command_text, c);
     GIVE_PUT(&t, "status", ulp_status_text, c);
-    cell_number(&t, "failed", c->failed, c->ended == ULP_COMPLETED);
+    cell_number(&t, "failed", c->failed, c->ended == ULP_COMPLETED && !c->unread);
     give_bytes(&t, c);
     cell_number(&t, "command_frame", c->frame, true);
     cell_number(&t, "data_first_frame", c->data_first, c->data_first != 0);

@@ -211,6 +211,12 @@ static void say_found(struct ulp_message *m, const struct nfs_call *found)
     buf_free(&b);
 }
 
+/* Whether a reply to the call has a status of its own. */
+static bool has_status(const struct rpc *called)
+{
+    return (called->program == RPC_NFS || called->program == RPC_NFSACL) && called->procedure != 0;
+}
+
 /* The RPC message of a reply, from the SEND or from the reply chunk. */
 static struct outcome read_reply(struct ulp_conn *c, const struct own *o, const struct ulp_body *body,
                                  const struct nfs_chunks *chunks, struct pkt *show)
@@ -220,22 +226,26 @@ static struct outcome read_reply(struct ulp_conn *c, const struct own *o, const 
     struct ulp_body shown = {0};
     struct outcome end = {0};
     struct rpc r;
+    bool told;
 
     if (!rpc_get(&r, body->b, body->len) || r.type != RPC_REPLY)
         return end;
+    told = r.at; /* else its status was cut */
     if (o->known)
         shown = ulp_show(c, show, o->called, sizeof o->called);
     rpc_layers(show, body, &r, shown.len ? &shown : NULL);
     if (shown.len)
         nfs_called_layer(show, &called, &shown, 8);
     end = (struct outcome){.status = (uint16_t)r.status,
-                           .replied = true,
+                           .replied = told,
                            .denied = r.denied,
-                           .accepted = !r.denied && r.status == 0,
+                           .accepted = told && !r.denied && r.status == 0,
                            .failed = r.denied || r.status != 0};
     if (!end.accepted)
         return end;
     nfs_reply_read(&nfs, &called, r.at, body, chunks, show);
+    if (!nfs.known && has_status(&called)) /* it was cut behind that of RPC */
+        end.replied = false;
     end.inside = nfs.inside;
     end.status = (uint16_t)nfs.status;
     end.n_done = (uint8_t)min_u32(nfs.n_ops, UINT8_MAX);
@@ -287,6 +297,12 @@ static void keep_outcome(struct own *o, const struct outcome *end)
     o->accepted = end->accepted;
 }
 
+/* Whether a reply that came tells how the call ended. */
+static bool is_unread(const struct own *o)
+{
+    return !o->rdma_error && (!o->replied || (o->accepted && !o->known));
+}
+
 static void complete(struct ulp_conn *c, struct ulp_message *m, const struct rpcrdma *h, struct ulp_command *cmd,
                      const struct outcome *end)
 {
@@ -299,6 +315,7 @@ static void complete(struct ulp_conn *c, struct ulp_message *m, const struct rpc
     o->cut = h->proc == RPCRDMA_NOMSG ? ulp_kept_cut(cmd) : m->cut;
     o->in_chunk = h->proc == RPCRDMA_NOMSG ? written_to(m, h, REPLY_CHUNK) : 0;
     keep_outcome(o, end);
+    cmd->unread = is_unread(o);
     ulp_complete(c, cmd, m, end->status, end->failed);
     m->command = cmd;
 }
@@ -332,7 +349,7 @@ static void take_cut_reply(struct ulp_conn *c, struct ulp_message *m, const stru
 
     if (!cmd)
         return;
-    own_of(cmd)->cut = own_of(cmd)->cut_lists = true;
+    own_of(cmd)->cut = own_of(cmd)->cut_lists = cmd->unread = true;
     ulp_complete(c, cmd, m, 0, false);
     m->command = cmd;
 }
@@ -388,6 +405,7 @@ static void read_late(struct ulp_conn *c, struct ulp_command *cmd)
     keep_outcome(o, &end);
     cmd->status = end.status;
     cmd->failed = end.failed;
+    cmd->unread = is_unread(o);
 }
 
 /* The RPC message of a call in a chunk is complete, or that of a reply. */
@@ -480,7 +498,7 @@ static void rpcrdma_status(struct buf *b, const struct ulp_command *c)
         name ? buf_puts(b, name) : buf_printf(b, "RPC status %u", c->status);
     } else if (!o->known) {
         buf_puts(b, "accepted, the call is not known");
-    } else if ((r.program != RPC_NFS && r.program != RPC_NFSACL) || r.procedure == 0) {
+    } else if (!has_status(&r)) {
         buf_puts(b, "SUCCESS");
     } else if (!nfs_status_put(b, r.version, c->status)) {
         buf_printf(b, "NFS status %u", c->status);

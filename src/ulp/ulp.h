@@ -106,6 +106,7 @@ struct ulp_command {
     uint32_t conn;             /* number of the connection */
     uint16_t status;           /* of the response, as the protocol has it; with `response` */
     bool failed;               /* the response says so */
+    bool unread;               /* it has a response, and whether that says so was not captured, or cannot be read */
     bool early; /* packets before its response were missing: it counts when these have come, or when it comes again */
     bool idle;  /* it only offers memory: it is handed over once bytes were moved or refused, or with a response */
     bool waits; /* its response comes once something happens, which may be never */
