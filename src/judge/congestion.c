@@ -11,10 +11,12 @@
 #define CNP_LATE (10 * NS_PER_MS)
 
 /* Adapters wait some 4 ms at most between two CNPs, and may keep all queue pairs apart by one interval: so many marks,
- * for so long, lead to one, which arrives within so long. */
-#define MARKS_MIN  100
-#define MARKS_TIME (10 * NS_PER_MS)
-#define CNP_WITHIN (10 * NS_PER_MS)
+ * in so many such intervals, lead to as many CNPs. A CNP may be lost, but hardly all of them; one arrives within so
+ * long. */
+#define MARKS_MIN       100
+#define MARKS_INTERVALS 4
+#define CNP_INTERVAL    (4 * NS_PER_MS)
+#define CNP_WITHIN      (10 * NS_PER_MS)
 
 /* A rate below 2 % of 100 Gbit/s, or below the highest least rate that is known of an adapter, need not fall. */
 #define RATE_LEAST  UINT64_C(2000000000)
@@ -71,11 +73,11 @@ static struct marked_path *marked_path_of(struct judge *j, uint32_t tap, const s
  * response needs a tap at its receiver instead (N_TAP_REQ). */
 static bool was_delivered(const struct judge *j, const struct ce_mark *m)
 {
-    struct req_dir *h = j->flows[m->of].dir;
+    struct req_dir *h = m->of == FLOW_NONE ? NULL : j->flows[m->of].dir;
     const struct sent *s = h && m->request ? req_dir_sent(h, m->psn) : NULL;
     bool once = h && (h->again == m->again || (s && s->copies == 1 && s->first == m->frame));
 
-    return !m->request || (once && h->have_una && psn_diff(h->una, m->psn) > 0);
+    return m->of != FLOW_NONE && (!m->request || (once && h->have_una && psn_diff(h->una, m->psn) > 0));
 }
 
 /* No CNP has come for all these marks. The node may have sent some to others meanwhile: then its interval may be one
@@ -88,7 +90,7 @@ static void unanswered(struct judge *j, struct marked_path *m)
 
     if (j->o.profile == PROFILE_RXE) /* it sends none */
         return;
-    if (m->reported || node_unknown || notified || m->first.of == FLOW_NONE || !was_delivered(j, &m->first))
+    if (m->reported || node_unknown || notified || !was_delivered(j, &m->first))
         return;
     m->reported = true;
     j->file = (uint16_t)(m->tap >> 16);
@@ -101,11 +103,26 @@ static void unanswered(struct judge *j, struct marked_path *m)
     judge_found(j, NULL, f);
 }
 
-/* It is `now`: is the answer overdue? */
+/* It is `now`: is the answer overdue? If the mark that it was due for may not have been delivered, as the path behind
+ * the tap may have failed since the first one, it is due for the next one. */
 static void check_answer(struct judge *j, struct marked_path *m, ns_t now)
 {
-    if (m->due && now > m->due)
+    if (!m->due || now <= m->due)
+        return;
+    if (was_delivered(j, &m->last))
         unanswered(j, m);
+    else
+        m->due = 0;
+}
+
+static struct ce_mark mark_of(const struct pkt *p, uint32_t of, const struct req_dir *h)
+{
+    return (struct ce_mark){.frame = frame_u32(p),
+                            .psn = p->bth.psn,
+                            .of = of,
+                            .ts = p->frame->ts,
+                            .request = p->op->flags & OPF_REQUEST,
+                            .again = h ? h->again : 0};
 }
 
 void judge_mark(struct judge *j, const struct pkt *p, uint32_t flow, uint32_t of)
@@ -121,16 +138,19 @@ void judge_mark(struct judge *j, const struct pkt *p, uint32_t flow, uint32_t of
     conn_addr_of(p, &src, &dst);
     m = marked_path_of(j, conn_tap_of(p->frame), &dst, &src);
     check_answer(j, m, now);
-    if (m->marks++ == 0)
-        m->first = (struct ce_mark){.frame = frame_u32(p),
-                                    .psn = p->bth.psn,
-                                    .of = of,
-                                    .ts = now,
-                                    .request = p->op->flags & OPF_REQUEST,
-                                    .again = h ? h->again : 0};
+    if (m->marks++ == 0) {
+        m->first = mark_of(p, of, h);
+        m->intervals = 0;
+    }
+    if (!m->intervals || now - m->begun >= CNP_INTERVAL) {
+        m->intervals++;
+        m->begun = now;
+    }
     m->latest = now;
-    if (!m->due && m->marks >= MARKS_MIN && now - m->first.ts >= MARKS_TIME)
-        m->due = now + CNP_WITHIN;
+    if (m->due || m->marks < MARKS_MIN || m->intervals < MARKS_INTERVALS)
+        return;
+    m->last = mark_of(p, of, h);
+    m->due = now + CNP_WITHIN;
 }
 
 static void notified(struct judge *j, const struct pkt *p)

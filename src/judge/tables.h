@@ -164,10 +164,12 @@ struct notifier {
 struct marked_path {
     bool shared, reported; /* shared: as in struct notifier */
     uint32_t tap;
-    struct conn_addr from, to; /* of the CNPs */
-    struct ce_mark first;
+    struct conn_addr from, to;  /* of the CNPs */
+    struct ce_mark first, last; /* last: that for which a CNP is due */
     uint64_t marks;
-    ns_t latest, due; /* of the latest mark; when a CNP is there at the latest, 0: not yet known */
+    uint32_t intervals; /* in which they came: each at least as long as an adapter waits between two CNPs, */
+    ns_t begun;         /* and when the latest of these began */
+    ns_t latest, due;   /* of the latest mark; when a CNP is there at the latest, 0: not yet known */
 };
 #define PATHS_OF_OWNER 64 /* for each owner of pairs of addresses: bits of a word */
 
