@@ -115,6 +115,7 @@ struct incident {
     bool unanswered; /* a READ or atomic without any response */
     bool repeated;   /* a retransmission was lost, after a NAK or a repeated READ request */
     bool moot;       /* not shown: a duplicate of another incident, or a wrong hypothesis */
+    bool minor;   /* a connection was refused, while others lost much of their time: it is not told before that time */
     ns_t in_vain; /* of its bill: since a retransmission passed that had no response, of a packet lost before the tap */
     bool proved;  /* what another tap saw proves the place */
     bool compared;                     /* with the other taps, before the end of the capture */

@@ -284,8 +284,11 @@ void incident_frame(struct incident *s, enum frame_role role, uint32_t frame);
 /* Likewise, a frame of another tap. */
 void incident_frame_at(struct incident *s, enum frame_role role, uint32_t tap, uint32_t frame);
 /* How bad a failure it is: the weight of its cause; 0: the connection did not fail. A CM message that was answered
- * after a retransmission is no failure, nor is a DREQ without a response. */
+ * after a retransmission is no failure, nor is a DREQ without a response, nor a refusal that is `minor`. */
 int incident_failure(const struct incident *s);
+/* How long a lost CM message delayed the setup of a connection, ns: time that is in no bill, as the connection does not
+ * exist yet. */
+ns_t incident_setup_wait(const struct incident *s);
 /* True if it says that a request of a flow was lost, and is shown itself. */
 bool incident_is_lost_request(const struct incident *s);
 /* True if the incident names this frame of that tap. */
@@ -549,7 +552,7 @@ struct group {
     uint32_t conns;           /* connections; 0: none */
     uint32_t srcs, dsts, met; /* hosts: requesters, responders; requesters that lost packets to one within a ms */
     bool two;                 /* all are about the same two hosts, in both directions */
-    ns_t bill;                /* lost time of all */
+    ns_t bill, setup;         /* lost time of all; incident_setup_wait() of all */
     ns_t least, most;         /* of one incident */
     ns_t first, last;         /* when the first one began, and when the last one ended */
 };
@@ -561,7 +564,7 @@ struct summary {
     uint32_t incidents;  /* in all groups */
     uint64_t count;      /* how often they happened, likewise */
     ns_t lost, time;     /* lost time, and all time, of the connections shown */
-    ns_t setup;          /* time until the CM messages that set up connections were answered or given up */
+    ns_t setup;          /* incident_setup_wait() of all incidents */
     uint32_t conns, hit; /* connections; those with lost time */
     uint32_t both;       /* connections that carry requests in both directions: the time of each counts */
 };
@@ -571,6 +574,8 @@ uint32_t explain_count_values(uint32_t *v, uint32_t n);
 uint32_t explain_count_hosts(struct conn_addr *v, uint32_t n);
 /* Group the incidents that `o` shows (summary.c). False: no memory. */
 bool summary_make(struct summary *s, struct explainer *x, const struct explain_opts *o);
+/* All time, and lost time, ns, of a connection (0: of all): each direction at the tap whose bills count (summary.c). */
+void explain_times(const struct explainer *x, uint32_t conn, ns_t *time, ns_t *lost);
 void summary_free(struct summary *s);
 /* The most expensive episode of an incident (summary.c): what of it lies between --since and --until. */
 struct moment {

@@ -157,16 +157,30 @@ static void end_flow(struct explainer *x, uint32_t flow)
 
 /* --- The end ---------------------------------------------------------------------------------- */
 
-/* Failures first, then by lost time. */
+#define MUCH_LOST 10 /* a part of so many of all time: it is told before a refusal */
+
+/* A refused connection costs those that exist nothing: where these lost much of their time, that is told first. */
+static void settle_refusals(struct explainer *x)
+{
+    ns_t time, lost;
+
+    explain_times(x, 0, &time, &lost);
+    for (uint32_t i = 0; lost >= time / MUCH_LOST && lost && i < x->n; i++)
+        x->incidents[i].minor =
+            x->incidents[i].cause == CAUSE_NO_SUCH_SERVICE || x->incidents[i].cause == CAUSE_CM_REJECT;
+}
+
+/* Failures first, then by lost time, that of setting up a connection among it. */
 static int by_weight(const void *a, const void *b)
 {
     const struct incident *s = a, *t = b;
     int v = cause_table[s->cause].weight, w = cause_table[t->cause].weight;
+    ns_t cost = ns_sum(s->bill, incident_setup_wait(s)), other = ns_sum(t->bill, incident_setup_wait(t));
 
     if (incident_failure(s) != incident_failure(t))
         return incident_failure(t) - incident_failure(s);
-    if (s->bill != t->bill)
-        return s->bill < t->bill ? 1 : -1;
+    if (cost != other)
+        return cost < other ? 1 : -1;
     if (v != w)
         return w - v;
     return s->frames[0] < t->frames[0] ? -1 : s->frames[0] > t->frames[0];
@@ -330,6 +344,7 @@ void explain_end(struct explainer *x)
     settle_places(x);
     doubt(x);
     doubt_merged(x);
+    settle_refusals(x);
     sort(x);
     explain_events(x);
     explain_set_clocks(x);

@@ -124,7 +124,14 @@ int incident_failure(const struct incident *s)
     for (unsigned i = 0; i < s->n_facts; i++)
         if (s->facts[i].sentence == SENTENCE_SPENT_ON && weight < cause_table[CAUSE_RETRY_EXCEEDED].weight)
             return cause_table[CAUSE_RETRY_EXCEEDED].weight;
-    return failed && weight >= WEIGHT_FAILED ? weight : 0;
+    return failed && weight >= WEIGHT_FAILED && !s->minor ? weight : 0;
+}
+
+ns_t incident_setup_wait(const struct incident *s)
+{
+    const struct fact *f = &s->facts[0];
+
+    return s->n_facts && f->sentence == SENTENCE_CM_AGAIN && f->attr != CM_DREQ ? s->lost : 0;
 }
 
 bool incident_is_lost_request(const struct incident *s)

@@ -236,7 +236,8 @@ static struct incident *report_silence(struct explainer *x, const struct event *
 {
     const struct sent *s = req_dir_sent(e->h, e->p->bth.psn), *last = req_dir_sent(e->h, psn_prev(e->h->next));
     enum cause cause = cause_of_silence(e, t);
-    bool answered = cause == CAUSE_LOST_ACK;
+    bool answered = cause == CAUSE_LOST_ACK, before = cause == CAUSE_LOST_LAST_PACKET && !t->requests.unanswered;
+    enum frame_role sent = answered || before ? ROLE_EVIDENCE : ROLE_LOST; /* before: these passed the tap */
     struct incident *st = answered                          ? report_lost_nak(x, e)
                           : cause == CAUSE_LOST_LAST_PACKET ? report_bad_silence(x, e, t, s)
                                                             : NULL;
@@ -248,17 +249,15 @@ static struct incident *report_silence(struct explainer *x, const struct event *
         return NULL;
     if (answered)
         incident_frame(st, ROLE_LOST, e->h->una_frame);
-    incident_frame(st, answered ? ROLE_EVIDENCE : ROLE_LOST, copy_in_vain(e, s));
+    incident_frame(st, sent, copy_in_vain(e, s));
     if (!answered && last)
-        incident_frame(st, ROLE_LOST, copy_in_vain(e, last));
+        incident_frame(st, sent, copy_in_vain(e, last));
     incident_frame(st, ROLE_RETRANSMISSION, frame_u32(e->p));
     st->start = !s ? e->p->frame->ts : earlier_was_answered(e, s) ? s->ts : s->ts_first;
     st->back = frame_u32(e->p);
     if (s)
         st->silence = silence_before(e, s);
-    st->place = answered                                                    ? PLACE_AFTER
-                : t->requests.unanswered || cause != CAUSE_LOST_LAST_PACKET ? PLACE_UNKNOWN
-                                                                            : PLACE_BEFORE;
+    st->place = answered ? PLACE_AFTER : before ? PLACE_BEFORE : PLACE_UNKNOWN;
     st->end = e->h->next;
     incident_concerns(st, e->p->bth.psn, s ? s->icrc_first : 0, true);
     suppose_silence(st, e, t, s);

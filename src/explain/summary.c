@@ -40,8 +40,12 @@ static ns_t bill_within(const struct incident *i, const struct explain_opts *o)
 
 struct moment incident_worst(const struct incident *i, const struct explain_opts *o)
 {
-    ns_t at = o->since && o->since > i->worst ? o->since : i->worst;
+    ns_t at = o->since && o->since > i->worst ? o->since : i->worst, wait = incident_setup_wait(i);
 
+    if (wait) {
+        at = o->since && o->since > i->start ? o->since : i->start;
+        return (struct moment){i, at, part_within(wait, i->start, ns_sum(i->start, wait), o)};
+    }
     return (struct moment){i, at, part_within(i->worst_bill, i->worst, i->worst_end, o)};
 }
 
@@ -139,6 +143,7 @@ static void group_add(struct group *g, const struct explainer *x, uint32_t numbe
     g->missing |= i->missing != 0;
     g->failure = incident_failure(i) > g->failure ? incident_failure(i) : g->failure;
     g->bill = ns_sum(g->bill, bill);
+    g->setup = ns_sum(g->setup, incident_setup_wait(i));
     g->least = bill < g->least ? bill : g->least;
     g->most = bill > g->most ? bill : g->most;
     g->first = begin_of(i) < g->first ? begin_of(i) : g->first;
@@ -167,11 +172,12 @@ static int by_cost(const void *a, const void *b)
 {
     const struct group *g = a, *h = b;
     int v = cause_table[g->cause].weight, w = cause_table[h->cause].weight;
+    ns_t cost = ns_sum(g->bill, g->setup), other = ns_sum(h->bill, h->setup);
 
     if (g->failure != h->failure)
         return h->failure - g->failure;
-    if (g->bill != h->bill)
-        return g->bill < h->bill ? 1 : -1;
+    if (cost != other)
+        return cost < other ? 1 : -1;
     return v != w ? w - v : g->of[0] < h->of[0] ? -1 : g->of[0] > h->of[0];
 }
 
@@ -194,18 +200,29 @@ bool explain_is_selected(const struct incident *i, const struct explain_opts *o)
 
 /* --- Time ------------------------------------------------------------------------------------- */
 
-/* Add up the time of the connections: each direction at the tap whose bills count. */
+void explain_times(const struct explainer *x, uint32_t conn, ns_t *time, ns_t *lost)
+{
+    *time = *lost = 0;
+    for (size_t i = 0; i < timeline_n(x->timeline); i++) {
+        const struct timeline_row *r = timeline_row(x->timeline, i);
+        if ((conn && r->conn != conn) || !account_counts(x, r))
+            continue;
+        *time = ns_sum(*time, r->last - r->first - r->states[TIME_CM]);
+        *lost = ns_sum(*lost, states_lost(r->states));
+    }
+}
+
+/* Add up the time of the connections, and count them. */
 static void add_times(struct summary *s, const struct explainer *x, const struct explain_opts *o)
 {
     uint32_t conn = 0, hit = 0, both = 0; /* the connections counted last */
     const struct timeline_row *first = NULL;
 
+    explain_times(x, o->conn, &s->time, &s->lost);
     for (size_t i = 0; i < timeline_n(x->timeline); i++) {
         const struct timeline_row *r = timeline_row(x->timeline, i);
         if ((o->conn && r->conn != o->conn) || !account_counts(x, r))
             continue;
-        s->time = ns_sum(s->time, r->last - r->first - r->states[TIME_CM]);
-        s->lost = ns_sum(s->lost, states_lost(r->states));
         first = r->conn != conn ? r : first;
         s->conns += r->conn != conn;
         conn = r->conn;
@@ -237,14 +254,6 @@ static void add_streams(struct summary *s, const struct explainer *x, const stru
         bitset_add(&hit, at->conn);
     }
     bitset_free(&hit);
-}
-
-/* How long a lost message delayed the setup of a connection. */
-static ns_t setup_wait(const struct incident *i)
-{
-    const struct fact *f = &i->facts[0];
-
-    return i->n_facts && f->sentence == SENTENCE_CM_AGAIN && f->attr != CM_DREQ ? i->lost : 0;
 }
 
 /* The incidents that are shown, those of a group behind each other. */
@@ -279,7 +288,7 @@ static bool make_groups(struct summary *s, const struct explainer *x, const stru
             g->at = kinds[k].at;
         }
         group_add(g, x, kinds[k].number, bill);
-        s->setup = ns_sum(s->setup, setup_wait(i));
+        s->setup = ns_sum(s->setup, incident_setup_wait(i));
         s->count += occurrences(i);
     }
     s->incidents = n;

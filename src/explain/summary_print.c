@@ -125,17 +125,32 @@ static void put_harmless(const struct summary *s, const struct explainer *x, str
 /* Lost messages of connection management: that time is none of a connection yet. */
 static void put_setup(const struct summary *s, struct buf *b)
 {
-    if (!s->setup)
-        return;
-    buf_printf(b, "%sConnection management waited ", b->len ? " " : "");
+    buf_puts(b, "Connection management waited ");
     buf_rounded(b, s->setup);
     buf_printf(b, " for answers to messages that it retransmitted (%s).", cause_table[CAUSE_CM_TIMEOUT].name);
+}
+
+/* Refusals that are told behind the time that was lost: "Besides, no-such-service: 10.0.0.1.". */
+static void put_minor(const struct group *g, const struct explainer *x, struct buf *b)
+{
+    buf_puts(b, "Besides, ");
+    put_cause(b, g);
+    put_where(b, g, x);
+    buf_char(b, '.');
+}
+
+/* A sentence follows others. */
+static void put_space(struct buf *b, size_t begin)
+{
+    if (b->len > begin && b->p[b->len - 1] != ' ')
+        buf_char(b, ' ');
 }
 
 void summary_verdict(const struct summary *s, const struct explainer *x, const struct explain_opts *o, struct buf *b)
 {
     const struct group *worst = &s->groups[0], *failed = &s->groups[0];
     size_t begin = b->len;
+    bool setup_first;
 
     for (uint32_t i = 1; i < s->n; i++) {
         if (s->groups[i].bill > worst->bill)
@@ -143,6 +158,7 @@ void summary_verdict(const struct summary *s, const struct explainer *x, const s
         if (s->groups[i].failure > failed->failure)
             failed = &s->groups[i];
     }
+    setup_first = s->setup > worst->bill && !failed->failure;
     if (failed->failure) {
         buf_puts(b, certainty_of(failed, x));
         put_cause(b, failed);
@@ -151,13 +167,24 @@ void summary_verdict(const struct summary *s, const struct explainer *x, const s
         put_where(b, failed, x);
         buf_puts(b, s->lost ? "; " : ".");
     }
+    if (setup_first)
+        put_setup(s, b);
+    put_space(b, begin);
     if (s->lost)
         put_lost(s, x, worst, o->since || o->until, b);
     else if (s->groups[0].missing && !failed->failure)
         put_messages(&s->groups[0], x, b);
     else if (!failed->failure && !s->setup)
         put_harmless(s, x, b);
-    put_setup(s, b);
+    for (uint32_t i = 0; i < s->n; i++)
+        if (x->incidents[s->groups[i].of[0]].minor) {
+            put_space(b, begin);
+            put_minor(&s->groups[i], x, b);
+        }
+    if (s->setup && !setup_first) {
+        put_space(b, begin);
+        put_setup(s, b);
+    }
 }
 
 /* "1: 10.0.0.1 > 10.0.0.2"; the addresses alone if it is not about one connection; the port that sends pause frames. */
@@ -259,9 +286,11 @@ static void put_row(const struct group *g, const struct explainer *x, const stru
 {
     struct buf cell = {0};
 
-    buf_rounded(&cell, g->bill);
-    buf_printf(b, "%*s", LOST_WIDTH, g->bill ? buf_str(&cell) : "-");
-    if (l->share)
+    buf_rounded(&cell, g->bill ? g->bill : g->setup);
+    buf_printf(b, "%*s", LOST_WIDTH, g->bill || g->setup ? buf_str(&cell) : "-");
+    if (l->share && g->setup) /* of no connection's time */
+        buf_printf(b, " %*s", SHARE_WIDTH - 1, "-");
+    else if (l->share)
         buf_printf(b, " %*.1f %%", SHARE_WIDTH - 3, percent(g->bill, all));
     if (l->count)
         buf_printf(b, " %*llu", COUNT_WIDTH - 1, (unsigned long long)g->count);
