@@ -75,7 +75,7 @@ const struct bill_kind *bill_kind_of(const struct explainer *x, const struct epi
     if (e->wait < BILL_TIMER_LEAST)
         return &no_reason;
     rtt = least_trip(x, e);
-    return e->wait < rtt - rtt / 8 ? &early : e->slow ? &late : &bill_kinds[e->why];
+    return e->wait < rtt - rtt / 8 ? &early : e->slow > 2 * rtt ? &late : &bill_kinds[e->why];
 }
 
 struct fact bill_fact(const struct explainer *x, const struct episode *e, const struct bill_kind *kind)
