@@ -118,16 +118,20 @@ struct incident {
     bool minor;   /* a connection was refused, while others lost much of their time: it is not told before that time */
     ns_t in_vain; /* of its bill: since a retransmission passed that had no response, of a packet lost before the tap */
     bool proved;  /* what another tap saw proves the place */
-    bool compared;                     /* with the other taps, before the end of the capture */
-    uint8_t sights;                    /* so many taps tell where the packet was lost; 0: not looked at */
-    uint8_t compared_with;             /* so many of them had been there when it was compared last */
-    uint16_t kept;                     /* what its tap saw (explainer.kept), plus 1; 0: nothing is kept */
-    uint32_t next_fresh;               /* explainer.fresh: number of the next one, plus 1; 0: none */
-    bool nak_gone;                     /* the NAK for nak_psn was lost between two taps */
-    uint32_t nak_psn;                  /* with has_nak: the PSN that its NAK, or RNR NAK, is for */
-    bool has_nak;                      /* the responder sent a NAK */
-    bool merged;                       /* another tap's incident is shown instead */
-    bool merged_here;                  /* with `merged`: that incident is of the same connection */
+    bool compared;         /* with the other taps, before the end of the capture */
+    uint8_t sights;        /* so many taps tell where the packet was lost; 0: not looked at */
+    uint8_t compared_with; /* so many of them had been there when it was compared last */
+    uint16_t kept;         /* what its tap saw (explainer.kept), plus 1; 0: nothing is kept */
+    uint32_t next_fresh;   /* explainer.fresh: number of the next one, plus 1; 0: none */
+    bool nak_gone;         /* the NAK for nak_psn was lost between two taps */
+    uint32_t nak_psn;      /* with has_nak: the PSN that its NAK, or RNR NAK, is for */
+    bool has_nak;          /* the responder sent a NAK */
+    bool merged;           /* another tap's incident is shown instead */
+    bool merged_here;      /* with `merged`: that incident is of the same connection */
+    /* ACK for had_psn: its responder had that PSN before it was sent again (settle.c); had_frame 0: none. lacked_frame:
+     * the copy of the next packet that it had not; 0: nothing followed. */
+    uint32_t had_psn, had_frame, lacked_frame;
+    uint32_t tried_frame, tried_again; /* a retransmission of that packet in vain, and the next one; 0: none */
     bool of_time;                      /* made for lost time that no other incident explains */
     bool is_request;                   /* psn is of a request (else of a response) */
     bool stream;                       /* of iWARP: a TCP segment; qpn is the port of its receiver */

@@ -373,6 +373,12 @@ bool explain_copy_is_sent(struct explainer *x, const struct event *e, const stru
  * if each copy has one, neither a request nor a response was lost. */
 void explain_settle(struct explainer *x, const struct event *e, struct flow_notes *t);
 void explain_other_answer(struct explainer *x, const struct event *e, struct flow_notes *t);
+/* A response behind the first ACK after a retransmission on ACK timeout: does it show that more had arrived? */
+void explain_had_more(struct explainer *x, const struct event *e, struct flow_notes *t);
+/* Whether the packet that had not arrived then is retransmitted on ACK timeout once more: it is the same incident. */
+bool explain_lacked_again(struct explainer *x, const struct event *e, struct flow_notes *t);
+/* At the end: such an ACK tells whether a request was lost, or its response. */
+void explain_had(struct explainer *x);
 /* The request that follows one that was taken for reordered. */
 void explain_resent(struct explainer *x, const struct event *e, struct flow_notes *t);
 /* A request that skips packets that were being retransmitted. */

@@ -341,6 +341,7 @@ void explain_end(struct explainer *x)
     explain_once(x);
     explain_bill(x);
     explain_cross(x);
+    explain_had(x);
     settle_places(x);
     doubt(x);
     doubt_merged(x);

@@ -64,7 +64,8 @@ struct flow_notes *notes_new(void)
                                         .rsp_missing = NO_INCIDENT,
                                         .rsp_lost = NO_INCIDENT,
                                         .rsp_reorder = NO_INCIDENT,
-                                        .answered = NO_INCIDENT};
+                                        .answered = NO_INCIDENT,
+                                        .had = NO_INCIDENT};
     t->responses.late = t->responses.next = t->responses.run_last = t->responses.implied = UINT32_MAX;
     t->responses.late_incident = NO_INCIDENT;
     t->responses.round_trip = t->responses.path_trip = t->responses.least_trip = -1;

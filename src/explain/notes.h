@@ -177,6 +177,8 @@ struct hypotheses {
     uint32_t answered;              /* the latest retransmission on ACK timeout that a response ended, */
     uint32_t answered_psn;          /* the PSN of that response, */
     uint32_t answers_due;           /* and how many more are due if each copy of its request gets one */
+    uint32_t had;                   /* the latest one whose first ACK tells that the next packet had not arrived, */
+    ns_t had_back;                  /* and when its requester went back */
 };
 
 /* Requests of a short time: number of that time since 1970, and how many. */

@@ -454,7 +454,7 @@ static void report_back(struct explainer *x, const struct event *e, struct flow_
         explain_late_try(x, e, t);
         settle_by_rnr(x, e, t);
     }
-    if (e->why == BACK_RNR || goes_on(x, e, t))
+    if (e->why == BACK_RNR || goes_on(x, e, t) || explain_lacked_again(x, e, t))
         return;
     if (e->why == BACK_SEQ_NAK && e->h->rnr.have && e->h->rnr.psn == e->h->seq.psn)
         return; /* part of the RNR NAK's incident */
@@ -538,82 +538,4 @@ void explain_skips(struct explainer *x, const struct event *e, struct flow_notes
     incident_frame(st, ROLE_EVIDENCE, frame_u32(e->p));
     incident_is(st, SAY(ANSWER_ARRIVED, .answer = answer, .psn = psn_prev(psn), .psn2 = st->psn, .again = st->back,
                         .n = psn, .other = frame_u32(e->p)));
-}
-
-/* --- Responses that end it --------------------------------------------------------------------- */
-
-/* True if the response is a fatal NAK for the request with this PSN: the request has arrived. */
-static bool refuses(const struct pkt *p, uint32_t psn)
-{
-    return p->op->flags & OPF_ACK && p->bth.psn == psn && response_type(p) == AETH_NAK &&
-           aeth_value(p->aeth.syndrome) != NAK_PSN_SEQ;
-}
-
-/* True if the packets `from` to `last` are the rest of one message, or one packet: one ACK is due for each time that
- * they are sent. In the middle of a message, and of several messages, an ACK does not tell which copies it is for; of
- * two packets in a row each duplicate may have an ACK with the same PSN. */
-static bool is_acked_once(struct req_dir *h, uint32_t from, uint32_t last)
-{
-    bool one = true;
-
-    for (uint32_t psn = from; one && psn != last; psn = psn_add(psn, 1)) {
-        const struct sent *s = req_dir_sent(h, psn);
-        one = s && !(opcode_table[s->opcode].flags & OPF_END);
-    }
-    return one && psn_diff(last, from) != 1 &&
-           (last == from || opcode_table[req_dir_sent(h, last)->opcode].flags & OPF_END);
-}
-
-/* Response `e` ends the retransmission on ACK timeout that `st` is about: expect one more for each other copy of its
- * request, if they are told apart. */
-static void await_others(struct explainer *x, const struct event *e, struct flow_notes *t, const struct incident *st)
-{
-    uint32_t psn = e->p->bth.psn;
-    const struct read_req *a = req_dir_read(e->h, psn, 0);
-    const struct sent *s = req_dir_sent(e->h, a ? a->psn : psn);
-    bool told_apart = a || (s && is_acked_once(e->h, st->psn, psn)),
-         twice = st->silence && told_apart && s && s->copies > 1 && !s->same;
-
-    t->hypotheses.answered = twice ? incident_number(x, st) : NO_INCIDENT;
-    t->hypotheses.answered_psn = psn;
-    t->hypotheses.answers_due = twice ? s->copies - 1 : 0;
-}
-
-void explain_other_answer(struct explainer *x, const struct event *e, struct flow_notes *t)
-{
-    struct incident *st = incident_at(x, t->hypotheses.answered);
-    const struct noted_response *r = response_slot(t, e->p->bth.psn);
-    bool ack = !(e->p->op->flags & OPF_ACK) || response_type(e->p) == AETH_ACK,
-         copy = icrc_of(e->p) && r->icrc == icrc_of(e->p) && r->psn == e->p->bth.psn && frame_ip_id(e->p);
-
-    if (!st || !ack || copy || e->p->bth.psn != t->hypotheses.answered_psn)
-        return;
-    if (t->hypotheses.answers_due) {
-        if (!--t->hypotheses.answers_due)
-            st->all_answered = frame_u32(e->p);
-        return;
-    }
-    st->all_answered = 0; /* more than copies: each packet of a duplicate message has an ACK */
-    t->hypotheses.answered = NO_INCIDENT;
-}
-
-/* A response that acknowledges or refuses the PSN of the incident ends the episode. */
-void explain_settle(struct explainer *x, const struct event *e, struct flow_notes *t)
-{
-    struct incident *st = incident_at(x, t->hypotheses.open);
-    uint32_t psn, proves = response_proves(e->p);
-
-    if (!st)
-        return;
-    psn = st->has_psn ? st->psn : t->hypotheses.rnr_psn;
-    if ((psn_diff(proves, psn) <= 0 && !refuses(e->p, psn)) ||
-        (e->p->op->flags & OPF_ACK && response_type(e->p) != AETH_ACK && st->cause == CAUSE_RNR))
-        return;
-    st->lost = e->p->frame->ts - st->start;
-    if (st->has_psn && st->is_request && req_dir_sent(e->h, st->psn)) {
-        st->arrived = frame_u32(e->p);
-        st->arrival = e->p->frame->ts - req_dir_sent(e->h, st->psn)->ts;
-        await_others(x, e, t, st);
-    }
-    t->hypotheses.open = NO_INCIDENT;
 }
