@@ -1,6 +1,8 @@
 /* layer 1 (io): memory for the bytes of capture files that stays until nobody uses it. */
 #include "src/cap/chunks.h"
 
+#include "zeros.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -12,10 +14,20 @@
 #define HELD_MAX 16
 /* Bytes of chunks that are got for a batch, at most, but for the last one. */
 #define BATCH_MAX ((size_t)2 << 20)
+/* Bytes that are got from the system at once, for several chunks: a large page. The faults of small pages take longer
+ * than what is read into them. What is longer than a SLAB_SHARE-th of it is got alone. */
+#define SLAB       ((size_t)2 << 20)
+#define SLAB_SHARE 4
+
+struct slab {
+    struct slab *next;
+    size_t used; /* of its SLAB bytes */
+};
 
 struct chunk {
     struct chunk *next;
     size_t size;
+    bool alone;     /* it is in no slab */
     uint64_t since; /* frames that had been taken out of the window when it was got: those are elsewhere */
     uint64_t until; /* of `left`: the last batch that may have frames here */
     unsigned owner; /* the thread that reads here */
@@ -23,7 +35,7 @@ struct chunk {
 };
 
 struct chunks {
-    struct window *w;
+    struct window *w;   /* NULL: frames go into batches as they are read */
     struct chunk *held; /* no longer read to, the window may have frames there; the latest one first */
     struct chunk *left; /* batches may have frames there */
     struct chunk *kept; /* unused, the one used last first */
@@ -31,8 +43,9 @@ struct chunks {
     unsigned who;                  /* the thread that reads */
     unsigned n_of[CHUNKS_THREADS]; /* by thread: chunks that it owns */
     uint64_t batch;
-    size_t got;  /* bytes of those got for the batch */
-    size_t size; /* of those in `kept` */
+    size_t got;         /* bytes of those got for the batch */
+    size_t size;        /* of those in `kept` */
+    struct slab *slabs; /* the latest one first */
     _Alignas(64) _Atomic uint64_t done;
 };
 
@@ -50,7 +63,7 @@ static void push(struct chunk **list, struct chunk *k)
 /* Nobody uses it. */
 static void keep(struct chunks *c, struct chunk *k)
 {
-    if (k->size != c->size || c->n_kept == KEPT_MAX) {
+    if (k->alone && (k->size != c->size || c->n_kept >= KEPT_MAX)) {
         c->n_of[k->owner]--;
         free(k);
         return;
@@ -63,16 +76,16 @@ static void keep(struct chunks *c, struct chunk *k)
  * after the window gave the latest one away. */
 static void leave(struct chunks *c)
 {
-    if (c->n_held > HELD_MAX)
+    if (c->w && c->n_held > HELD_MAX)
         window_own(c->w);
     for (struct chunk **at = &c->held, *k; (k = *at);)
-        if (window_holds(c->w, k->bytes, k->size)) {
+        if (c->w && window_holds(c->w, k->bytes, k->size)) {
             at = &k->next;
         } else {
             *at = k->next;
             c->n_held--;
             k->until = c->batch;
-            if (k->since == window_taken(c->w))
+            if (c->w && k->since == window_taken(c->w))
                 keep(c, k);
             else
                 push(&c->left, k);
@@ -110,6 +123,54 @@ static struct chunk *take_kept(struct chunks *c, bool any)
     return k;
 }
 
+static bool slab_add(struct chunks *c)
+{
+    struct slab *s = zeros_new(1, SLAB);
+
+    if (!s)
+        return false;
+    zeros_many(s, 1, SLAB);
+    s->used = 64;
+    s->next = c->slabs;
+    c->slabs = s;
+    return true;
+}
+
+/* `n` bytes of a slab, a multiple of 64. NULL without memory. */
+static void *slab_part(struct chunks *c, size_t n)
+{
+    void *p;
+
+    if ((!c->slabs || SLAB - c->slabs->used < n) && !slab_add(c))
+        return NULL;
+    p = (uint8_t *)c->slabs + c->slabs->used;
+    c->slabs->used += n;
+    return p;
+}
+
+/* Whether a chunk of so many bytes is got alone: all of them where it is looked for who reads behind one. */
+static bool is_alone(size_t bytes)
+{
+#ifdef __SANITIZE_ADDRESS__
+    return bytes != 0;
+#else
+    return bytes > SLAB / SLAB_SHARE;
+#endif
+}
+
+static struct chunk *chunk_new(struct chunks *c, size_t n)
+{
+    size_t bytes = sizeof(struct chunk) + (n + 63) / 64 * 64;
+    bool alone = n != c->size || is_alone(bytes);
+    struct chunk *k = alone ? aligned_alloc(64, bytes) : slab_part(c, bytes);
+
+    if (k) {
+        k->size = n;
+        k->alone = alone;
+    }
+    return k;
+}
+
 static struct chunk *fresh(struct chunks *c, size_t n)
 {
     struct chunk *k = NULL;
@@ -121,11 +182,9 @@ static struct chunk *fresh(struct chunks *c, size_t n)
     if (k) {
         c->n_of[k->owner]--;
     } else {
-        n = n > c->size ? n : c->size;
-        k = aligned_alloc(64, sizeof *k + (n + 63) / 64 * 64);
+        k = chunk_new(c, n > c->size ? n : c->size);
         if (!k)
             return NULL;
-        k->size = n;
     }
     k->owner = c->who;
     c->n_of[c->who]++;
@@ -143,7 +202,7 @@ uint8_t *chunks_get(struct chunks *c, uint8_t *old, size_t n, size_t *size)
         return NULL;
     chunks_put(c, old);
     c->got += k->size;
-    k->since = window_taken(c->w);
+    k->since = c->w ? window_taken(c->w) : 0;
     *size = k->size;
     return k->bytes;
 }
@@ -188,7 +247,8 @@ static void free_all(struct chunk *k)
 {
     while (k) {
         struct chunk *next = k->next;
-        free(k);
+        if (k->alone)
+            free(k);
         k = next;
     }
 }
@@ -200,5 +260,10 @@ void chunks_free(struct chunks *c)
     free_all(c->held);
     free_all(c->left);
     free_all(c->kept);
+    while (c->slabs) {
+        struct slab *next = c->slabs->next;
+        zeros_free(c->slabs, 1, SLAB);
+        c->slabs = next;
+    }
     free(c);
 }

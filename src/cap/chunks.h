@@ -9,7 +9,8 @@
 
 struct chunks;
 
-/* `w`: the window through which the frames go. NULL without memory. */
+/* `w`: the window through which the frames go; NULL: each goes into the batch at hand before the next one is read. NULL
+ * without memory. */
 struct chunks *chunks_new(struct window *w);
 /* After the files are closed; NULL is allowed. */
 void chunks_free(struct chunks *c);

@@ -2,6 +2,7 @@
 #include "src/cli/decode.h"
 
 #include "dissect/pkt.h"
+#include "src/cap/chunks.h"
 #include "src/cap/live.h"
 #include "src/cap/merge.h"
 #include "src/cap/write.h"
@@ -30,7 +31,8 @@ struct run {
     const struct decode_job *job;
     struct decode_opts decode;
     struct cap_merge *in;
-    struct cap *live; /* live capture, one of those in `in`; NULL: none */
+    struct cap *live;      /* live capture, one of those in `in`; NULL: none */
+    struct chunks *chunks; /* where frames of files stay until all threads are done with them; NULL: as_one */
     struct cap_writer *out;
     struct anonymizer *anonymizer; /* --anonymize; NULL: the packets as they are */
     struct buf icrc;               /* of anonymize_icrc_comment() */
@@ -228,12 +230,14 @@ static int open_live(struct run *r)
 
 static int open_input(struct run *r)
 {
-    const struct cap_opts opts = {.idle = on_pipe_waiting, .idle_ms = CLI_PIPE_MS, .idle_user = r};
+    struct cap_opts opts = {.idle = on_pipe_waiting, .idle_ms = CLI_PIPE_MS, .idle_user = r};
     struct joins joins = {0}; /* interfaces are not joined here */
     struct cap_error err;
 
     if (r->job->ifaces.n)
         return open_live(r);
+    if (!r->as_one && !(opts.chunks = r->chunks = chunks_new(NULL)))
+        return cli_error("out of memory");
     cli_pipe_open(r->job->files, r->job->n_files);
     if (cap_merge_open(&r->in, r->job->files, r->job->n_files, &opts, &err) < 0)
         return cli_cap_error(&err);
@@ -471,8 +475,11 @@ static bool alone(struct run *r)
 
 static bool read_for_turns(void *run, struct frame *f, uint32_t *tag, bool *stays)
 {
-    *stays = false;
-    return read_frame(run, f, tag);
+    const struct run *r = run;
+    bool got = read_frame(run, f, tag);
+
+    *stays = got && cap_keeps(cap_merge_file(r->in, f->file));
+    return got;
 }
 
 static bool on_turn(void *run, struct pkt *p, struct turn *turn)
@@ -488,6 +495,7 @@ static bool by_turns(struct run *r)
                                  .longest = r->first.longest,
                                  .read = read_for_turns,
                                  .reader = r,
+                                 .chunks = r->chunks,
                                  .take = on_turn,
                                  .show = show_later,
                                  .scratch_size = sizeof(struct printer),
@@ -495,12 +503,6 @@ static bool by_turns(struct run *r)
                                  .user = r};
 
     return turns_run(&o);
-}
-
-static void read_all(struct run *r)
-{
-    if (!(r->as_one ? alone(r) : by_turns(r)))
-        r->status = cli_error("out of memory");
 }
 
 /* Report the error of each file that could not be read to its end. */
@@ -559,6 +561,7 @@ static int open_anonymizer(struct run *r)
 
 int decode_run(const struct decode_job *job)
 {
+    static int (*const steps[])(struct run *) = {find_marks, open_input, open_output, open_anonymizer};
     static struct run r; /* zero, and too large for some stacks */
     struct decode_needs needs;
 
@@ -577,14 +580,8 @@ int decode_run(const struct decode_job *job)
     needs = decode_needs(job, r.filter, r.silent);
     r.decode.verify = needs.crc;
     r.marked = needs.marks;
-    if (r.status == EXIT_OK)
-        r.status = find_marks(&r);
-    if (r.status == EXIT_OK)
-        r.status = open_input(&r);
-    if (r.status == EXIT_OK)
-        r.status = open_output(&r);
-    if (r.status == EXIT_OK)
-        r.status = open_anonymizer(&r);
+    for (size_t i = 0; i < ARRAY_LEN(steps) && r.status == EXIT_OK; i++)
+        r.status = steps[i](&r);
     if (r.status == EXIT_OK && needs.context) {
         r.context = context_new(0);
         if (!r.context || !ulp_of_context(r.context, &(struct ulp_opts){.users = &job->ulp}))
@@ -599,7 +596,8 @@ int decode_run(const struct decode_job *job)
     if (r.status == EXIT_OK) {
         if (!job->quiet && !r.silent)
             print_begin(&r.printer, &r.text);
-        read_all(&r);
+        if (!(r.as_one ? alone(&r) : by_turns(&r)))
+            r.status = cli_error("out of memory");
         finish(&r);
     }
     cap_filter_free(r.capture_filter);
@@ -612,6 +610,7 @@ int decode_run(const struct decode_job *job)
     filter_free(r.filter);
     networks_free(r.first.networks);
     cap_merge_close(r.in);
+    chunks_free(r.chunks);
     rotation_free(&r.rotation);
     buf_free(&r.text);
     return r.status;

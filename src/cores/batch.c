@@ -15,20 +15,18 @@ static uint32_t copies_max(const struct batch *b)
     return b->most_bytes + 2 * SOURCE_PEEK_MAX;
 }
 
-bool batch_begin(struct batch *b, uint32_t frames, uint32_t bytes)
+bool batch_begin(struct batch *b, void *memory, uint32_t frames, uint32_t bytes)
 {
     b->most_frames = frames;
     b->most_bytes = bytes;
-    b->frames = calloc(frames, sizeof *b->frames);
-    b->pkts = calloc(frames, sizeof *b->pkts);
+    b->frames = memory;
+    b->pkts = (struct pkt *)(void *)(b->frames + frames);
     b->copies = malloc(copies_max(b));
-    return b->frames && b->pkts && b->copies;
+    return b->copies != NULL;
 }
 
 void batch_end(struct batch *b)
 {
-    free(b->frames);
-    free(b->pkts);
     free(b->copies);
 }
 

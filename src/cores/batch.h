@@ -5,6 +5,9 @@
 #include "dissect/pkt.h"
 #include "src/taps/longest.h"
 
+/* Bytes of the memory of a batch, for each of its frames. */
+#define BATCH_FRAME (sizeof(struct frame) + sizeof(struct pkt))
+
 struct batch {
     struct frame *frames;
     struct pkt *pkts;
@@ -16,9 +19,9 @@ struct batch {
     uint32_t n;
 };
 
-/* Allocate; pages that no frame needs are not touched. The batch is full with so many frames, or once they have so many
- * bytes. False without memory; batch_end() is allowed then, too. */
-bool batch_begin(struct batch *b, uint32_t frames, uint32_t bytes);
+/* The batch is full with so many frames, or once they have so many bytes. `memory`: zeroed bytes for so many frames,
+ * until batch_end(). False without memory for anything else; batch_end() is allowed then, too. */
+bool batch_begin(struct batch *b, void *memory, uint32_t frames, uint32_t bytes);
 void batch_end(struct batch *b);
 /* Forget the frames; `known`: the longest frames so far, as far as the reader knows. */
 void batch_clear(struct batch *b, const struct longest *known);

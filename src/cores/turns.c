@@ -5,14 +5,17 @@
 #include "src/cap/chunks.h"
 #include "src/cores/batch.h"
 #include "src/cores/cores.h"
+#include "zeros.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define AHEAD 64   /* packets from ahead() until one is taken */
-#define LOOKS 3000 /* how often a thread looks for work before it sleeps: to be woken up takes longer */
-#define ALONE 2    /* batches that are taken before other threads are started, if their number was not given */
+#define AHEAD 64 /* packets from ahead() until one is taken */
+/* How often a thread looks for work before it sleeps, some 0.4 ms: about what a batch takes. To be woken up takes long,
+ * on a virtual machine most of all. */
+#define LOOKS 20000
+#define ALONE 2 /* batches that are taken before other threads are started, if their number was not given */
 
 _Static_assert(TURNS_MOST <= CHUNKS_THREADS, "chunks know who reads");
 
@@ -39,6 +42,7 @@ struct thread {
 struct turns {
     struct turns_opts o;
     struct thread *threads; /* o.threads; the first one is the caller's */
+    void *batches;          /* memory of all batches, each after the other */
     unsigned n_started;
     /* Of who takes: it writes them for each packet, so no line of the cache has anything of others, too. */
     _Alignas(64) struct longest longest; /* of the packets taken */
@@ -297,20 +301,34 @@ static void start(struct turns *t)
 
 /* --- All of it -------------------------------------------------------------------------------- */
 
-static bool part_begin(struct part *part, const struct turns_opts *o)
+#define LARGE ((size_t)2 << 20) /* a large page */
+
+/* Bytes of the memory of a batch. */
+static size_t batch_bytes(const struct turns_opts *o)
+{
+    return (o->show ? TURNS_SHOWN : TURNS_FRAMES) * BATCH_FRAME;
+}
+
+/* Large pages for all batches. */
+static size_t n_pages(const struct turns_opts *o)
+{
+    return (o->threads * TURNS_BATCHES * batch_bytes(o) + LARGE - 1) / LARGE;
+}
+
+static bool part_begin(struct part *part, void *memory, const struct turns_opts *o)
 {
     uint32_t frames = o->show ? TURNS_SHOWN : TURNS_FRAMES, bytes = o->show ? TURNS_SHOWN_BYTES : TURNS_BYTES;
 
     part->turns = o->show ? calloc(frames, sizeof *part->turns) : NULL;
-    return batch_begin(&part->b, frames, bytes) && (part->turns || !o->show);
+    return batch_begin(&part->b, memory, frames, bytes) && (part->turns || !o->show);
 }
 
-static bool thread_new(struct thread *one, struct turns *t)
+static bool thread_new(struct thread *one, struct turns *t, uint8_t *memory)
 {
     one->t = t;
     one->scratch = calloc(1, t->o.scratch_size + 1);
     for (unsigned i = 0; i < TURNS_BATCHES; i++)
-        if (!part_begin(&one->own[i], &t->o))
+        if (!part_begin(&one->own[i], memory + i * batch_bytes(&t->o), &t->o))
             return false;
     return one->scratch != NULL;
 }
@@ -328,13 +346,18 @@ static void thread_free(struct thread *one)
 
 static bool threads_new(struct turns *t)
 {
+    uint8_t *memory = t->batches = zeros_new(n_pages(&t->o), LARGE);
+
     t->threads = aligned_alloc(64, t->o.threads * sizeof *t->threads);
     if (t->threads)
         memset(t->threads, 0, t->o.threads * sizeof *t->threads);
-    for (unsigned i = 0; t->threads && i < t->o.threads; i++)
-        if (!thread_new(&t->threads[i], t))
+    if (!t->threads || !memory)
+        return false;
+    zeros_many(memory, n_pages(&t->o), LARGE);
+    for (unsigned i = 0; i < t->o.threads; i++)
+        if (!thread_new(&t->threads[i], t, memory + i * TURNS_BATCHES * batch_bytes(&t->o)))
             return false;
-    return t->threads != NULL;
+    return true;
 }
 
 static void run(struct turns *t, bool at_once)
@@ -370,6 +393,7 @@ bool turns_run(const struct turns_opts *o)
     for (unsigned i = 0; t->threads && i < t->o.threads; i++)
         thread_free(&t->threads[i]);
     free(t->threads);
+    zeros_free(t->batches, n_pages(&t->o), LARGE);
     pthread_cond_destroy(&t->change);
     pthread_mutex_destroy(&t->lock);
     free(t);

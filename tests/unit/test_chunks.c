@@ -7,7 +7,7 @@
 #include <malloc.h>
 #include <zlib.h>
 
-#define FRAMES 400
+#define FRAMES 600
 #define BATCH  9  /* frames of a batch */
 #define LATE   11 /* batches that are not done at a time */
 
@@ -97,6 +97,39 @@ static void look(struct reading *r, unsigned end)
         if (r->frames[r->done].data)
             expect_data(&r->frames[r->done]);
     chunks_done(r->c, r->done / BATCH);
+}
+
+/* Frames that go into batches without a window: of three files, one of them packed. */
+Test(chunks, frames_stay_without_a_window)
+{
+    const struct made *m = capture(true);
+    const char *names[3] = {file_of(m->p, m->len), file_of(m->p, m->len), file_of("", 0)};
+    gzFile z = gzopen(names[2], "wb1");
+    struct cap_error e;
+
+    cr_assert(z && gzwrite(z, m->p, 50000) == 50000 && gzclose(z) == Z_OK);
+    for (size_t buffer = 512; buffer <= 131072; buffer *= 4) {
+        struct reading r = {.c = chunks_new(NULL)};
+        struct cap_opts o = {.buffer = buffer, .chunks = r.c};
+        struct frame *f = r.frames;
+        cr_assert_eq(cap_merge_open(&r.m, names, 3, &o, &e), 0, "%s", e.msg);
+        for (;; r.n++, f++) {
+            if (r.n % BATCH == 0) {
+                chunks_begin(r.c, r.n / BATCH, r.n / BATCH % 3);
+                look(&r, r.n > LATE * BATCH ? r.n - LATE * BATCH : 0);
+            }
+            if (cap_merge_next(r.m, f) != 1)
+                break;
+            cr_assert_lt(r.n, FRAMES);
+            cr_assert(cap_keeps(cap_merge_file(r.m, f->file)), "file %u", f->file);
+        }
+        cr_expect_gt(r.n, 200);
+        look(&r, r.n);
+        cap_merge_close(r.m);
+        chunks_free(r.c);
+    }
+    for (unsigned i = 0; i < 3; i++)
+        unlink(names[i]);
 }
 
 static unsigned read_all(struct reading *r)
