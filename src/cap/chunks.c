@@ -148,7 +148,7 @@ static void *slab_part(struct chunks *c, size_t n)
     return p;
 }
 
-/* Whether a chunk of so many bytes is got alone: all of them where it is looked for who reads behind one. */
+/* Whether a chunk of so many bytes is got alone. Under ASan each is, so that a read behind its end is seen. */
 static bool is_alone(size_t bytes)
 {
 #ifdef __SANITIZE_ADDRESS__

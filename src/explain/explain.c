@@ -426,10 +426,10 @@ static void on_response(struct explainer *x, const struct event *e)
     note_round_trip(e, t);
     if (UNLIKELY(t->hypotheses.open != NO_INCIDENT) && e->p->have & H_AETH)
         explain_repeated_answer(x, e, t);
+    if (UNLIKELY(t->hypotheses.had != NO_INCIDENT))
+        explain_had_more(x, e, t);
     if (UNLIKELY(t->hypotheses.open != NO_INCIDENT))
         explain_settle(x, e, t);
-    else if (UNLIKELY(t->hypotheses.had != NO_INCIDENT))
-        explain_had_more(x, e, t);
     if (!(e->p->op->flags & OPF_ACK))
         return;
     if (response_type(e->p) == AETH_RNR)

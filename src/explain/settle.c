@@ -1,6 +1,7 @@
 /* layer 3 (explain): responses that end a retransmission, and what the first of them tells of what had arrived. */
 #include "dissect/pkt.h"
 #include "src/conn/packet.h"
+#include "src/explain/compare/copies.h"
 #include "src/explain/explain_impl.h"
 
 /* True if the response is a fatal NAK for the request with this PSN: the request has arrived. */
@@ -58,7 +59,7 @@ void explain_other_answer(struct explainer *x, const struct event *e, struct flo
     t->hypotheses.answered = NO_INCIDENT;
 }
 
-/* --- What the first ACK after a retransmission tells ------------------------------------------------------------- */
+/* --- What the first ACK after a retransmission tells ------------------------------------------- */
 
 /* Whether response `e` came too soon to be about the latest copy `s` of its request: that copy has not passed since
  * `back`, when the requester went back, or less than a round trip ago. */
@@ -138,18 +139,6 @@ static bool is_undecided(const struct incident *st)
     return !told;
 }
 
-/* The frames that passed and arrived are no more than evidence. */
-static void only_lost(struct incident *st, uint32_t lost)
-{
-    for (unsigned i = 0; i < st->n_frames; i++)
-        if (st->roles[i] == ROLE_LOST)
-            st->roles[i] = ROLE_EVIDENCE;
-    incident_frame(st, ROLE_LOST, lost);
-    if (lost)
-        incident_role(st, lost, ROLE_LOST);
-    incident_frame(st, ROLE_ANSWER, st->had_frame);
-}
-
 void explain_had(struct explainer *x)
 {
     for (uint32_t i = 0; i < x->n; i++) {
@@ -167,15 +156,15 @@ void explain_had(struct explainer *x)
         f.sentence = st->lacked_frame ? SENTENCE_TAIL_LOST : SENTENCE_RESPONSE_GONE;
         st->cause = st->lacked_frame ? CAUSE_LOST_LAST_PACKET : CAUSE_LOST_ACK;
         st->place = st->lacked_frame ? PLACE_AFTER : PLACE_BEFORE;
-        only_lost(st, st->lacked_frame);
+        copies_only_lost(st, st->tap, st->lacked_frame);
+        incident_frame(st, ROLE_ANSWER, st->had_frame);
         incident_is(st, &f);
         if (st->tried_frame)
             incident_add(st, SAY(TAIL_AGAIN, .lost = st->tried_frame, .again = st->tried_again));
     }
 }
 
-/* --- The end of an episode -----------------------------------------------------------------------------------------
- */
+/* --- The end of an episode --------------------------------------------------------------------- */
 
 /* A response that acknowledges or refuses the PSN of the incident ends the episode. */
 void explain_settle(struct explainer *x, const struct event *e, struct flow_notes *t)

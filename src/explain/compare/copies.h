@@ -61,7 +61,8 @@ bool copies_are_one(const struct explainer *x, uint32_t flow, uint32_t other, co
 void copies_between(const struct explainer *x, struct incident *st, uint32_t from, uint32_t to);
 /* Whether requests pass the tap of flow `first` before that of `then`, by the round trips that the two saw. */
 bool copies_pass_first(const struct explainer *x, uint32_t first, uint32_t then);
-/* Two taps show what was lost: frame `frame` of `tap`; the frames that one tap alone had to call lost were not. */
+/* It is known what was lost: frame `frame` of `tap` (0: none of those seen); the others that were called lost were not.
+ */
 void copies_only_lost(struct incident *st, uint32_t tap, uint32_t frame);
 /* The last fact of an incident says that the tap of `flow` saw request `s`, or response `r`, of which another tap lacks
  * a copy, or has it damaged or late: keep what it saw. */
