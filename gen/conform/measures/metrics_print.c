@@ -169,6 +169,13 @@ static void put_member(struct buf *b, const struct metric *m, const char *name, 
     buf_printf(b, ",\"%s_%s\":%lld", name, metric_unit_str((enum metric_unit)m->unit), (long long)v);
 }
 
+/* How much longer a time is than the shortest one of the link. */
+static void put_less_link(struct buf *b, const struct metric *m, int64_t median, const struct metric_link *link)
+{
+    if (link->known && m->unit == METRIC_NS && strcmp(m->name, METRIC_LINK) != 0)
+        buf_printf(b, ",\"median_less_L0_ns\":%lld", (long long)(median - link->least));
+}
+
 void metrics_print_json(const struct metrics *m, uint64_t seed, struct buf *b)
 {
     struct metric_link link = metrics_link(m, seed);
@@ -184,6 +191,7 @@ void metrics_print_json(const struct metrics *m, uint64_t seed, struct buf *b)
         put_params(b, x->name);
         buf_printf(b, ",\"unit\":\"%s\",\"n\":%u", metric_unit_str((enum metric_unit)x->unit), s.n);
         put_member(b, x, "median", s.median);
+        put_less_link(b, x, s.median, &link);
         if (metric_has_interval(&s))
             buf_printf(b, ",\"ci_%s\":[%lld,%lld]", metric_unit_str((enum metric_unit)x->unit), (long long)s.low,
                        (long long)s.high);
