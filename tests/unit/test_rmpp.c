@@ -78,9 +78,46 @@ Test(rmpp, a_lost_segment_and_one_sent_again)
     cr_expect_str_eq(lids(segment(r, 2, 9)), "34+2");
     cr_expect_str_eq(lids(segment(r, 2, 9)), "34", "nothing is new");
     cr_expect_str_eq(lids(segment(r, 4, 9)), "78", "segment 3 is missing");
-    cr_expect_str_eq(lids(segment(r, 5, 9)), "9");
+    cr_expect_str_eq(lids(segment(r, 5, 9)), "9+8", "both segments of it are there");
     segment(r, 1, 9);
     cr_expect_str_eq(lids(segment(r, 2, 9)), "34+2", "the next transfer");
+    run_free(r);
+}
+
+Test(rmpp, segments_out_of_order_are_put_together)
+{
+    struct run *r = run_new(NULL);
+
+    segment(r, 1, 9);
+    cr_expect_str_eq(lids(segment(r, 4, 9)), "78");
+    cr_expect_str_eq(lids(segment(r, 3, 9)), "56+6");
+    cr_expect_str_eq(lids(segment(r, 6, 9)), "");
+    cr_expect_str_eq(lids(segment(r, 2, 9)), "34+2+4");
+    cr_expect_str_eq(lids(segment(r, 3, 9)), "56", "nothing is new");
+    cr_expect_str_eq(lids(segment(r, 5, 9)), "9+8+9");
+    run_free(r);
+}
+
+Test(rmpp, a_first_segment_that_comes_again_takes_nothing_away)
+{
+    struct run *r = run_new(NULL);
+
+    segment(r, 1, 5);
+    segment(r, 1, 5);
+    cr_expect_str_eq(lids(segment(r, 2, 5)), "34+2");
+    segment(r, 1, 5);
+    cr_expect_str_eq(lids(segment(r, 3, 5)), "5+4");
+    cr_expect_str_eq(lids(segment(r, 2, 5)), "34+2", "the table is sent once more");
+    run_free(r);
+}
+
+Test(rmpp, a_capture_that_begins_within_a_transfer)
+{
+    struct run *r = run_new(NULL);
+
+    cr_expect_str_eq(lids(segment(r, 2, 5)), "34");
+    cr_expect_str_eq(lids(segment(r, 3, 5)), "5+4");
+    cr_expect_str_eq(lids(segment(r, 1, 5)), "12+2");
     run_free(r);
 }
 
