@@ -53,7 +53,12 @@ struct fact {
 #define INCIDENTS_EARLY 10000
 
 /* How a packet that one tap saw is missing at another one: it did not come, came damaged, or behind later ones. */
-enum gone_how { GONE_LOST, GONE_DAMAGED, GONE_LATE };
+enum gone_how {
+    GONE_LOST,
+    GONE_DAMAGED,
+    GONE_LATE,
+    GONE_AGAIN, /* a retransmission was lost: `icrc` is its own */
+};
 
 /* One thing that went wrong. */
 struct incident {

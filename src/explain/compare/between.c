@@ -13,7 +13,8 @@ enum saw { SAW_UNKNOWN, SAW_NOT, SAW_IT };
 struct sight {
     enum saw saw;
     uint32_t tap, frame;
-    ns_t way; /* the longer, the later the packet passes the tap */
+    ns_t exact, trip; /* from a request to its response: flow_notes.responses.round_trip and .least_trip */
+    ns_t way;         /* the longer, the later the packet passes the tap */
 };
 
 /* Whether a tap whose first copy of the packet of `st` is `c` saw that packet: `gone` has the copies of the tap that
@@ -78,7 +79,29 @@ static bool came_late(struct explainer *x, uint32_t flow, const struct seen_copi
     return s && s->late;
 }
 
-/* The first request, or response, with its PSN that the tap of `flow` saw. */
+/* Whether the tap of `flow` saw the retransmission of `st`. Of three copies and more a tap keeps the first and the
+ * latest one: it saw the others, too, if it has these and as many as the tap of `st`. */
+static enum saw saw_again(struct explainer *x, const struct incident *st, uint32_t flow, uint32_t *frame)
+{
+    const struct sent *own = req_dir_sent(observer_req_dir(x->observer, st->flow), st->psn),
+                      *s = req_dir_sent(observer_req_dir(x->observer, flow), st->psn);
+    bool first = s && s->icrc_first == st->gone.icrc, same = own && s && own->icrc_first == s->icrc_first;
+
+    *frame = 0;
+    if (!s)
+        return is_beyond(x, flow, st->psn, false) ? SAW_NOT : SAW_UNKNOWN;
+    if (first || s->icrc == st->gone.icrc) {
+        *frame = first ? s->first : s->last;
+        return SAW_IT;
+    }
+    if (s->same || !s->icrc_first)
+        return SAW_UNKNOWN;
+    if (s->copies <= 2)
+        return SAW_NOT;
+    return same && !own->same && own->icrc == s->icrc && own->copies == s->copies ? SAW_IT : SAW_UNKNOWN;
+}
+
+/* Of the packet of `st` at the tap of `flow`: the first request, or response, with its PSN, or its retransmission. */
 static struct sight sight_at(struct explainer *x, const struct incident *st, const struct seen_copies *gone,
                              uint32_t flow)
 {
@@ -90,7 +113,14 @@ static struct sight sight_at(struct explainer *x, const struct incident *st, con
 
     if (!t || !h || !h->have_next || t->responses.least_trip < 0)
         return o;
-    o.way = st->gone.response ? t->responses.least_trip : -t->responses.least_trip;
+    o.exact = t->responses.round_trip;
+    o.trip = t->responses.least_trip;
+    if (st->gone.how == GONE_AGAIN) {
+        o.saw = saw_again(x, st, flow, &o.frame);
+        if (o.saw == SAW_NOT && st->cause == CAUSE_BAD_ICRC)
+            o.frame = damaged_at(x, flow, st->gone.psn, false);
+        return o;
+    }
     bad = st->gone.how == GONE_DAMAGED ? damaged_at(x, flow, st->gone.psn, st->gone.response) : 0;
     if (copies_at(x, flow, st->gone.psn, st->gone.response, &c)) {
         o.frame = c.frame;
@@ -105,6 +135,19 @@ static struct sight sight_at(struct explainer *x, const struct incident *st, con
         o.saw = SAW_NOT;
     }
     return o;
+}
+
+/* The nearer a tap is to the responder, the shorter is the time from a request to its response. */
+static void set_ways(struct sight *taps, unsigned n, bool response)
+{
+    bool exact = true;
+
+    for (unsigned i = 0; i < n; i++)
+        exact &= taps[i].exact >= 0;
+    for (unsigned i = 0; i < n; i++) {
+        ns_t trip = exact ? taps[i].exact : taps[i].trip;
+        taps[i].way = response ? trip : -trip;
+    }
 }
 
 static int by_way(const void *a, const void *b)
@@ -126,6 +169,7 @@ static unsigned sights_of(struct explainer *x, const struct incident *st, struct
         taps[n] = sight_at(x, st, &gone, i);
         n += taps[n].saw != SAW_UNKNOWN;
     }
+    set_ways(taps, n, st->gone.response);
     qsort(taps, n, sizeof *taps, by_way);
     return n;
 }
@@ -156,14 +200,23 @@ static void name_nearest(struct incident *st, const struct sight *last, const st
 static void tell_taps(struct incident *st, const struct sight *last, const struct sight *first)
 {
     static const uint16_t sentences[] = {
-        [GONE_LOST] = SENTENCE_TAPS_BETWEEN, [GONE_DAMAGED] = SENTENCE_TAPS_DAMAGED, [GONE_LATE] = SENTENCE_TAPS_LATE};
-    const struct fact f = {.sentence = sentences[st->gone.how],
+        [GONE_LOST] = SENTENCE_TAPS_BETWEEN,
+        [GONE_DAMAGED] = SENTENCE_TAPS_DAMAGED,
+        [GONE_LATE] = SENTENCE_TAPS_LATE,
+        [GONE_AGAIN] = SENTENCE_TAPS_BETWEEN,
+    };
+    const enum gone_how how = st->cause == CAUSE_BAD_ICRC ? GONE_DAMAGED : st->gone.how;
+    const struct fact f = {.sentence = sentences[how],
                            .tap = fact_tap(last->tap),
                            .other = last->frame,
                            .lost = first->frame,
                            .m = fact_tap(first->tap)};
+    struct fact *told = incident_fact(st, (enum sentence)f.sentence); /* when fewer taps knew it */
 
-    incident_add(st, &f);
+    if (told)
+        *told = f;
+    else
+        incident_add(st, &f);
 }
 
 void explain_between(struct explainer *x, struct incident *st)

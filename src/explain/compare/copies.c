@@ -273,6 +273,14 @@ void copies_request_late(const struct explainer *x, struct incident *st, uint32_
     copies_gone(st, GONE_LATE, &c);
 }
 
+void copies_retransmission_gone(struct incident *st, unsigned fact)
+{
+    const struct seen_copies c = {.tap = st->tap, .psn = st->psn, .icrc = st->icrc};
+
+    copies_gone(st, GONE_AGAIN, &c);
+    st->gone.fact = (uint8_t)fact;
+}
+
 void copies_response_gone(const struct explainer *x, struct incident *st, uint32_t flow, const struct noted_response *r)
 {
     const struct seen_copies c = copies_of_response(x, flow, r);

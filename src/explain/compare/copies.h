@@ -69,6 +69,8 @@ void copies_only_lost(struct incident *st, uint32_t tap, uint32_t frame);
 void copies_gone(struct incident *st, enum gone_how how, const struct seen_copies *c);
 void copies_request_gone(const struct explainer *x, struct incident *st, uint32_t flow, const struct sent *s);
 void copies_request_late(const struct explainer *x, struct incident *st, uint32_t flow, const struct sent *s);
+/* The same of a retransmission of st->psn that its own tap saw; `fact` says that another tap lacks it. */
+void copies_retransmission_gone(struct incident *st, unsigned fact);
 void copies_response_gone(const struct explainer *x, struct incident *st, uint32_t flow,
                           const struct noted_response *r);
 

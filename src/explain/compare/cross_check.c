@@ -34,18 +34,43 @@ bool explain_knows_answers(const struct explainer *x, uint32_t flow)
     return x->n_unmatched < UNMATCHED;
 }
 
-/* A retransmission was lost. The other tap keeps the first and the latest copy only: compare with those. */
-static void compare_copy(const struct explainer *x, struct incident *st, const struct sent *o, uint32_t other)
+/* What the tap had not seen by then (until_then.c) it did not see later either. */
+static void prove_until_then(struct incident *st, uint32_t tap)
+{
+    struct fact *lacked = incident_fact(st, SENTENCE_TAP_LACKED), *taps = incident_fact(st, SENTENCE_TAPS_UNTIL_THEN);
+
+    if (!lacked || lacked->tap != tap)
+        return;
+    lacked->sentence = SENTENCE_TAP_LACKS;
+    if (taps)
+        taps->sentence = SENTENCE_TAPS_BETWEEN;
+    st->certainty = CERTAIN;
+    st->proved = true;
+    copies_retransmission_gone(st, (unsigned)(lacked - st->facts));
+}
+
+/* A retransmission was lost. The other tap keeps the first and the latest copy only: compare with those. Of a damaged
+ * one it keeps no ICRC: that is it if the tap has all others. */
+static void compare_copy(struct explainer *x, struct incident *st, const struct sent *s, const struct sent *o,
+                         uint32_t other)
 {
     bool comparable = o && st->icrc && o->icrc_first && o->copies <= 2 && !o->same;
 
     if (!comparable || st->icrc == o->icrc_first || st->icrc == o->icrc)
         return;
+    if (damaged_at(x, other, st->psn, false)) {
+        if (s && !s->same && s->copies == o->copies + 1)
+            damaged_compare(x, st, other, 1);
+        return;
+    }
+    if (st->passed) {
+        prove_until_then(st, fact_tap(copies_tap(x, other)));
+        return;
+    }
     st->proved = true;
-    if (st->passed)
-        return; /* said already */
     copies_between(x, st, st->flow, other);
     incident_add(st, SAY(TAP_LACKS, .lost = st->frames[0], .tap = st->missed));
+    copies_retransmission_gone(st, st->n_facts - 1u);
 }
 
 /* One tap has a copy of the packet that is missing at the other one: it was lost between them. */
@@ -128,7 +153,7 @@ static void compare_loss(struct explainer *x, struct incident *st, uint32_t othe
     struct missing_copy copy;
 
     if (st->repeated) {
-        compare_copy(x, st, req_dir_sent(b, st->psn), other);
+        compare_copy(x, st, req_dir_sent(a, st->psn), req_dir_sent(b, st->psn), other);
         return;
     }
     if (answers_compare_naks(x, st, other, n) || damaged_compare(x, st, other, n))

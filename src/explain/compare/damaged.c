@@ -29,7 +29,9 @@ bool damaged_compare(struct explainer *x, struct incident *st, uint32_t other, u
         if (o && !o->has_psn)
             incident_concerns(o, st->psn, 0, true);
         incident_add(st, SAY(TAP_DAMAGED, .psn = psn, .other = frame, .tap = fact_tap(there)));
-        if (s) {
+        if (st->repeated) {
+            copies_retransmission_gone(st, st->n_facts - 1u);
+        } else if (s) {
             const struct seen_copies c = copies_of_request(x, here, s);
             copies_gone(st, GONE_DAMAGED, &c);
         }

@@ -11,19 +11,49 @@
  *   the other tap                   6 7   NAK 5      6 7 | NAK 5    5 6 7        at | it has no copy of it
  */
 
-/* The only other tap of a flow of requests; FLOW_NONE: there is none, or there are several. */
-static uint32_t only_other(struct explainer *x, uint32_t flow)
-{
-    uint32_t k = x->several_taps ? explain_elsewhere(x, flow, 0) : FLOW_NONE;
+/* The copy that was lost, frame `frame` at its own tap, when event `e` goes back for it: of a request, or of a READ
+ * response. */
+struct lost_copy {
+    const struct event *e;
+    uint32_t psn, frame, icrc;
+    bool response;
+};
 
-    return k == FLOW_NONE || explain_elsewhere(x, flow, k + 1) != FLOW_NONE ? FLOW_NONE : k;
+/* Whether another tap had that copy by then. */
+enum until_then { THEN_UNKNOWN, THEN_LACKS, THEN_HAS };
+typedef enum until_then had_copy(struct explainer *x, const struct lost_copy *c, uint32_t flow);
+
+/* Whether such a packet passes the tap of flow `a` before that of `b`. */
+static bool passes_before(const struct explainer *x, const struct lost_copy *c, uint32_t a, uint32_t b)
+{
+    return c->response ? copies_pass_first(x, b, a) : copies_pass_first(x, a, b);
 }
 
-/* The packet of an incident, frame `lost` at its own tap, had not come to the tap of flow `k` by then. */
-static void tell(struct explainer *x, struct incident *st, uint32_t k, uint32_t lost)
+/* The copy had not come to the tap of flow `lacks`, the next one behind that of `has`, which had it. */
+static void tell(struct explainer *x, struct incident *st, const struct lost_copy *c, uint32_t has, uint32_t lacks)
 {
-    copies_between(x, st, st->flow, k);
-    incident_add(st, SAY(TAP_LACKED, .lost = lost, .tap = fact_tap(copies_tap(x, k))));
+    uint32_t tap = fact_tap(copies_tap(x, lacks));
+
+    copies_between(x, st, has, lacks);
+    incident_add(st, SAY(TAP_LACKED, .lost = c->frame, .tap = tap));
+    if (has != c->e->flow)
+        incident_add(st, SAY(TAPS_UNTIL_THEN, .tap = fact_tap(copies_tap(x, has)), .m = tap));
+}
+
+/* Of the taps behind its own: the last that had it, and the next one behind that, which lacks it. */
+static void compare(struct explainer *x, struct incident *st, const struct lost_copy *c, had_copy *had)
+{
+    uint32_t has = c->e->flow, lacks = FLOW_NONE;
+
+    for (uint32_t k = 0; (k = explain_elsewhere(x, c->e->flow, k)) != FLOW_NONE; k++)
+        if (passes_before(x, c, has, k) && had(x, c, k) == THEN_HAS)
+            has = k;
+    for (uint32_t k = 0; (k = explain_elsewhere(x, c->e->flow, k)) != FLOW_NONE; k++)
+        if (passes_before(x, c, has, k) && had(x, c, k) == THEN_LACKS &&
+            (lacks == FLOW_NONE || passes_before(x, c, k, lacks)))
+            lacks = k;
+    if (lacks != FLOW_NONE)
+        tell(x, st, c, has, lacks);
 }
 
 /* Whether a tap that is past request `psn` saw no copy of it. */
@@ -35,39 +65,51 @@ static bool saw_none(const struct req_dir *h, uint32_t psn)
            (at->psn == UINT32_MAX || psn_diff(at->psn, psn) < 0);
 }
 
+static enum until_then had_request(struct explainer *x, const struct lost_copy *c, uint32_t flow)
+{
+    const struct req_dir *own = c->e->h, *h = observer_req_dir(x->observer, flow);
+    const struct sent *o = h && h->have_next ? req_dir_sent(observer_req_dir(x->observer, flow), c->psn) : NULL;
+    bool same_nak = h && h->have_next && h->seq.have && own->seq.psn == c->psn && h->seq.psn == c->psn && h->seq.icrc &&
+                    h->seq.icrc == own->seq.icrc;
+
+    if (!same_nak || (o && o->same))
+        return THEN_UNKNOWN;
+    if (o && (o->icrc == c->icrc || o->icrc_first == c->icrc))
+        return THEN_HAS;
+    if (o ? o->icrc == icrc_of(c->e->p) : !saw_none(h, c->psn))
+        return THEN_UNKNOWN; /* it has seen the retransmission, or forgotten the packet */
+    return x->notes[flow] && !damaged_frame(x->notes[flow], c->psn) ? THEN_LACKS : THEN_UNKNOWN;
+}
+
 void explain_request_until_then(struct explainer *x, const struct event *e, struct incident *st, uint32_t lost)
 {
-    uint32_t k = only_other(x, e->flow), psn = st->psn;
-    struct req_dir *h = k == FLOW_NONE ? NULL : observer_req_dir(x->observer, k);
-    const struct sent *s = req_dir_sent(e->h, psn), *o = h && h->have_next ? req_dir_sent(h, psn) : NULL;
-    bool same_nak = h && h->have_next && h->seq.have && e->h->seq.psn == psn && h->seq.psn == psn && h->seq.icrc &&
-                    h->seq.icrc == e->h->seq.icrc;
+    const struct sent *s = x->several_taps ? req_dir_sent(e->h, st->psn) : NULL;
 
-    if (!same_nak || !s || s->last != lost || !s->icrc || s->same || !copies_pass_first(x, e->flow, k))
-        return;
-    if (o ? o->icrc == s->icrc || o->icrc_first == s->icrc || o->same || o->icrc == icrc_of(e->p) : !saw_none(h, psn))
-        return;
-    if (!x->notes[k] || damaged_frame(x->notes[k], psn))
-        return;
-    tell(x, st, k, lost);
+    if (s && s->last == lost && s->icrc && !s->same)
+        compare(x, st, &(struct lost_copy){e, st->psn, lost, s->icrc, false}, had_request);
+}
+
+static enum until_then had_response(struct explainer *x, const struct lost_copy *c, uint32_t flow)
+{
+    struct req_dir *h = observer_req_dir(x->observer, flow);
+    uint32_t icrc = icrc_of(c->e->p);
+    const struct sent *again = h && h->have_next ? req_dir_sent(h, c->e->p->bth.psn) : NULL;
+    const struct noted_response *o = response_noted(x->notes[flow], c->psn);
+
+    if (!again || !icrc || again->icrc != icrc || again->same)
+        return THEN_UNKNOWN; /* it has not seen this retransmission yet */
+    if (o && (o->icrc == c->icrc || o->icrc_first == c->icrc))
+        return THEN_HAS;
+    if (o ? o->frame > again->last : psn_diff(response_slot(x->notes[flow], c->psn)->psn, c->psn) > 0)
+        return THEN_UNKNOWN;
+    return damaged_frame(x->notes[flow], c->psn) ? THEN_UNKNOWN : THEN_LACKS;
 }
 
 void explain_response_until_then(struct explainer *x, const struct event *e, const struct flow_notes *t,
                                  struct incident *st, uint32_t lost)
 {
-    uint32_t k = only_other(x, e->flow), psn = st->psn, icrc = icrc_of(e->p);
-    struct req_dir *h = k == FLOW_NONE ? NULL : observer_req_dir(x->observer, k);
-    const struct sent *again = h && h->have_next ? req_dir_sent(h, e->p->bth.psn) : NULL;
-    const struct noted_response *r = response_noted(t, psn),
-                                *o = k == FLOW_NONE ? NULL : response_noted(x->notes[k], psn);
+    const struct noted_response *r = x->several_taps ? response_noted(t, st->psn) : NULL;
 
-    if (!again || !icrc || again->icrc != icrc || again->same || !copies_pass_first(x, k, e->flow))
-        return; /* it has not seen this retransmission yet */
-    if (!r || r->frame != lost || !r->icrc || (r->first != r->frame && r->icrc == r->icrc_first))
-        return;
-    if (o ? o->icrc == r->icrc || o->icrc_first == r->icrc || o->frame > again->last
-          : psn_diff(response_slot(x->notes[k], psn)->psn, psn) > 0)
-        return;
-    if (!damaged_frame(x->notes[k], psn))
-        tell(x, st, k, lost);
+    if (r && r->frame == lost && r->icrc && (r->first == r->frame || r->icrc != r->icrc_first))
+        compare(x, st, &(struct lost_copy){e, st->psn, lost, r->icrc, true}, had_response);
 }
