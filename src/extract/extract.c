@@ -144,12 +144,19 @@ static void learn_length(struct message *m, const struct wqe *w, const struct pk
     m->has_len = true;
 }
 
-/* Memory that the packet's bytes lie in. */
+/* Memory that the packet's bytes lie in. The first packet of a WRITE says how much there will be. */
 static void put_memory(struct extract *x, const struct wqe *w, const struct pkt *p, const struct meter_row *row,
                        uint64_t at)
 {
+    uint64_t here = at + p->payload_len, len = w->op == WQE_READ ? w->bytes : p->have & H_RETH ? p->reth.dmalen : 0;
+    const struct region_bytes v = {.from = w->va,
+                                   .to = w->va + (len > here ? len : here),
+                                   .va = w->va + at,
+                                   .b = p->data + p->payload_off,
+                                   .n = p->payload_cap};
+
     if (w->have_remote && w->begun)
-        regions_put(x->regions, &row->dst, w->rkey, w->va + at, p->data + p->payload_off, p->payload_cap);
+        regions_put(x->regions, &row->dst, w->rkey, &v);
 }
 
 void extract_packet(struct extract *x, const struct wqe *w, const struct pkt *p, const struct meter_row *row,

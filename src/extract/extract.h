@@ -1,8 +1,8 @@
 /* layer 3b (extract): the memory that SENDs, WRITEs and READs carried, as files.
  *
  * By message: a file for each work request, written while its packets pass; a packet is put where its PSN says. By
- * region: a file for each memory that R_Keys gave access to, from the lowest address that was accessed, with what the
- * latest packet wrote or read there. Bytes that were not seen are 0 in the files, and listed. */
+ * region: a file for each memory that R_Keys gave access to, from the lowest address that was accessed to the highest
+ * one, with what the latest packet wrote or read there. Bytes that were not seen are 0 in the files, and listed. */
 #ifndef RDMATRACE_EXTRACT_EXTRACT_H
 #define RDMATRACE_EXTRACT_EXTRACT_H
 
@@ -11,7 +11,7 @@
 #define EXTRACT_FILES 10000 /* files at most, unless something else is said */
 #define EXTRACT_HOLES 16    /* holes that text lists of a file */
 #define EXTRACT_GAP                                                                                                    \
-    (UINT64_C(1) << 30) /* bytes: behind a larger gap between addresses a region goes on in another file */
+    (UINT64_C(16) << 20) /* bytes: behind a larger gap between addresses a region goes on in another file */
 
 struct extract_opts {
     const char *dir;           /* where the files are written; it exists */

@@ -42,9 +42,15 @@ struct regions;
 /* `memory`: bytes for all pages. NULL: out of memory. */
 struct regions *regions_new(uint64_t memory);
 void regions_free(struct regions *r);
-/* Bytes at `va` of memory of `owner`, to which `rkey` gives access. */
-void regions_put(struct regions *r, const struct conn_addr *owner, uint32_t rkey, uint64_t va, const uint8_t *b,
-                 uint32_t n);
+/* Bytes of a request. */
+struct region_bytes {
+    uint64_t from, to; /* addresses that the request asked for: [from, to) */
+    uint64_t va;       /* of the first byte */
+    const uint8_t *b;
+    uint32_t n; /* may be 0: the capture has none of the packet */
+};
+/* Bytes of memory of `owner`, to which `rkey` gives access. What was asked for, and is not put, is a hole. */
+void regions_put(struct regions *r, const struct conn_addr *owner, uint32_t rkey, const struct region_bytes *v);
 /* Some bytes had no room. */
 bool regions_lack(const struct regions *r);
 /* Write a file for each region, and a row. */

@@ -11,7 +11,8 @@
 struct page {
     struct page *next; /* in its chain */
     uint32_t region;
-    uint64_t number; /* address / PAGE */
+    uint64_t number;   /* address / PAGE */
+    uint64_t from, to; /* addresses: what the requests asked for whose bytes are here, [from, to) */
     uint64_t seen[PAGE / 64];
     uint8_t b[PAGE];
 };
@@ -112,25 +113,44 @@ static struct page *page_of(struct regions *r, uint32_t region, uint64_t number)
     return p;
 }
 
-void regions_put(struct regions *r, const struct conn_addr *owner, uint32_t rkey, uint64_t va, const uint8_t *b,
-                 uint32_t n)
+/* What a request asked for is of the region, whether its bytes were captured or not. */
+static void name_bytes(struct page *p, uint64_t from, uint64_t to)
 {
-    uint32_t region = n && va + n > va ? region_of(r, owner, rkey) : UINT32_MAX;
+    bool first = p->from == p->to;
 
-    r->lack |= n && region == UINT32_MAX;
-    while (n && region != UINT32_MAX) {
+    p->from = first || from < p->from ? from : p->from;
+    p->to = first || to > p->to ? to : p->to;
+}
+
+static void put_bytes(struct page *p, uint32_t at, const uint8_t *b, uint32_t n)
+{
+    memcpy(p->b + at, b, n);
+    for (uint32_t i = at; i < at + n; i++)
+        p->seen[i / 64] |= UINT64_C(1) << i % 64;
+}
+
+void regions_put(struct regions *r, const struct conn_addr *owner, uint32_t rkey, const struct region_bytes *v)
+{
+    bool any = v->from < v->to && v->va >= v->from && v->va + v->n >= v->va && v->va + v->n <= v->to;
+    uint32_t region = any ? region_of(r, owner, rkey) : UINT32_MAX, n = v->n;
+    const uint8_t *b = v->b;
+    uint64_t va = v->va;
+
+    r->lack |= any && region == UINT32_MAX;
+    while (region != UINT32_MAX) {
         uint32_t at = va % PAGE, some = min_u32(n, PAGE - at);
         struct page *p = page_of(r, region, va / PAGE);
         if (!p) {
             r->lack = true;
             return;
         }
-        memcpy(p->b + at, b, some);
-        for (uint32_t i = at; i < at + some; i++)
-            p->seen[i / 64] |= UINT64_C(1) << i % 64;
+        name_bytes(p, v->from, v->to);
+        put_bytes(p, at, b, some);
         b += some;
         va += some;
         n -= some;
+        if (!n)
+            return;
     }
 }
 
@@ -160,15 +180,6 @@ static void add_seen(const struct page *p, uint64_t base, struct seen *s)
     }
 }
 
-static uint64_t first_seen(const struct page *p)
-{
-    uint32_t i = 0;
-
-    while (i < PAGE - 1 && !is_seen(p, i))
-        i++;
-    return p->number * PAGE + i;
-}
-
 /* "10.0.0.2-0x4705-0x55d0c8a3e000.bin": owner, R_Key, address */
 static void name_region(struct piece *f, const struct region *r, uint64_t base)
 {
@@ -183,11 +194,11 @@ static void name_region(struct piece *f, const struct region *r, uint64_t base)
     buf_free(&owner);
 }
 
-/* Write `n` pages of one region, in the order of their addresses, as one file. */
-static void write_file(const struct regions *r, struct extract *x, struct page *const *p, size_t n)
+/* Write `n` pages of one region, in the order of their addresses, as one file: [p[0]->from, end). */
+static void write_file(const struct regions *r, struct extract *x, struct page *const *p, size_t n, uint64_t end)
 {
     const struct region *region = &r->region[p[0]->region];
-    uint64_t base = first_seen(p[0]);
+    uint64_t base = p[0]->from;
     struct seen s = {NULL};
     struct piece f = {.made = false};
     struct extract_row row = {.file = f.name, .owner = region->owner, .rkey = region->rkey, .va = base};
@@ -197,7 +208,7 @@ static void write_file(const struct regions *r, struct extract *x, struct page *
         add_seen(p[i], base, &s);
     row.memory = true;
     row.pieces = &s;
-    row.len = s.n ? s.span[s.n - 1].to : 0;
+    row.len = end - base;
     row.seen = seen_bytes(&s);
     for (size_t i = 0; i < n; i++) {
         uint64_t from = p[i]->number * PAGE, skip = from < base ? base - from : 0,
@@ -225,17 +236,29 @@ static struct page **sorted(const struct regions *r)
     return all;
 }
 
+/* A request that reaches into a page may begin below those before it: they are of one file then. */
+static void lower_begins(struct page *const *p, size_t n)
+{
+    for (size_t i = n; i-- > 1;)
+        if (p[i]->region == p[i - 1]->region && p[i]->from < p[i - 1]->from)
+            p[i - 1]->from = p[i]->from;
+}
+
 void regions_write(struct regions *r, struct extract *x)
 {
     struct page **p = sorted(r);
 
     x->sums.no_memory |= !p;
+    if (p)
+        lower_begins(p, r->n_pages);
     for (size_t i = 0, end; p && i < r->n_pages; i = end) {
+        uint64_t to = p[i]->to;
         for (end = i + 1; end < r->n_pages && p[end]->region == p[i]->region &&
-                          p[end]->number - p[end - 1]->number <= EXTRACT_GAP / PAGE;)
-            end++;
+                          (p[end]->from <= to || p[end]->from - to <= EXTRACT_GAP);
+             end++)
+            to = p[end]->to > to ? p[end]->to : to;
         if (x->sums.files < x->o.files)
-            write_file(r, x, p + i, end - i);
+            write_file(r, x, p + i, end - i, to);
         else
             x->sums.left_out++;
     }
