@@ -73,12 +73,13 @@ static void join(struct story *s, struct message *m, const struct story_packet *
     m->len = (uint32_t)(s->bytes.len - m->data);
 }
 
-/* The message that begins at packet *i, which is moved behind it. */
+/* The message that begins at packet *i, which is moved behind it; if its first packet was not captured, with the next
+ * one that was. */
 static struct message take_message(struct story *s, const struct story_packets *v, size_t *i)
 {
     const struct story_packet *first = &v->p[*i], *end = v->p + v->n, *k = first + 1;
     struct message m = {.first = first, .last = first, .len = first->len, .data = first->data};
-    bool single = !(flags_of(first) & OPF_FIRST);
+    bool single = !(flags_of(first) & (OPF_FIRST | OPF_MIDDLE));
 
     m.whole = first->cap == first->len;
     m.missing_first = flags_of(first) & (OPF_MIDDLE | OPF_LAST);
@@ -87,7 +88,7 @@ static struct message take_message(struct story *s, const struct story_packets *
     while (!single && k < end && flags_of(k) & (OPF_MIDDLE | OPF_LAST) && !(flags_of(m.last) & OPF_END))
         m.last = k++;
     if (!single) {
-        m.whole = m.whole && flags_of(m.last) & OPF_END;
+        m.whole = m.whole && !m.missing_first && flags_of(m.last) & OPF_END;
         join(s, &m, k, first->len);
     }
     *i = (size_t)(k - v->p);
@@ -217,7 +218,7 @@ static bool add_msg(struct story *s, const struct message *m)
                                               .len = m->len,
                                               .data = m->data,
                                               .is_send = is_send,
-                                              .whole = m->whole && !m->missing_first};
+                                              .whole = m->whole};
     s->longest = is_send ? max_u32(s->longest, m->len) : s->longest;
     return true;
 }
@@ -299,11 +300,14 @@ static bool add_peer(struct story *s, const struct story_half *own, const struct
 
     for (size_t i = 0; i < v->n;) {
         const struct story_packet *k = &v->p[i];
+        bool first = i == 0;
         struct message m;
         before = ops_before(s, before, k->frame);
         if (!use_memory(s, k, own, before))
             return false;
         m = take_message(s, v, &i);
+        if (first && m.missing_first) /* it was begun before the capture: nobody sends it now */
+            continue;
         if (flags_of(k) & (OPF_SEND | OPF_WRITE) && !add_msg(s, &m))
             return false;
     }
