@@ -49,6 +49,9 @@ int reduce_run(const char *name, char *const *options, size_t n, const char *run
                uint64_t *followed);
 /* Run the command `name` with `n` options on the files of the run; its exit status. */
 int merge_run(const char *name, char *const *options, size_t n, const char *run);
+/* Whether it takes these options: EXIT_OK, or EXIT_BAD after a message. *answered: one of them, such as --help, was
+ * answered. */
+int merge_options(const char *name, char *const *options, size_t n, bool *answered);
 int cmd_report(int argc, char **argv);
 void cmd_report_help(struct buf *b);
 int cmd_rules(int argc, char **argv);

@@ -383,11 +383,29 @@ static bool make_folder(struct job *job)
     return rc == 0;
 }
 
+/* Whether the command takes its options, before anything is scanned; rank 0 says what is wrong. False: the job is over,
+ * with *status. */
+static bool take_options(const struct job *job, const char *name, int n, char **options, int *status)
+{
+    bool answered = false;
+    int said[2] = {0};
+
+    if (job->rank == 0) {
+        said[0] = merge_options(name, options, (size_t)n, &answered);
+        said[1] = answered;
+    }
+    MPI_Bcast(said, 2, MPI_INT, 0, MPI_COMM_WORLD);
+    *status = said[0];
+    return said[0] == EXIT_OK && !said[1];
+}
+
 static int run_job(struct job *job, const char *name, int n_options, char **options)
 {
     double at = MPI_Wtime();
     int status = EXIT_OK;
 
+    if (!take_options(job, name, n_options, options, &status))
+        return status;
     if (!make_folder(job))
         return job->rank ? EXIT_BAD : cli_error("%s: this is a run of other files, or in another order", job->spill);
     if (!share_out(job))

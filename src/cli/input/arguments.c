@@ -2,6 +2,7 @@
 #include "src/cli/input/arguments.h"
 
 #include "src/cli/cli.h"
+#include "src/filter/filter.h"
 #include "src/show/anonymize.h"
 #include "tokens.h"
 
@@ -144,21 +145,31 @@ static void tell_twice(const char **files, size_t n)
     free(named);
 }
 
-int capture_arguments(const struct trace_cmd *cmd, struct trace *t, int argc, char **argv)
+/* Take the options; *operand: index of the first operand, *ulp: --ulp is one of them. */
+static int take_options(const struct trace_cmd *cmd, struct trace *t, int argc, char **argv, int *operand, bool *ulp)
 {
     struct opt_state s;
     const char *arg;
-    int key, operand = argc, status = EXIT_OK;
-    bool ulp;
+    int key, status = EXIT_OK;
 
+    *operand = argc;
     opt_start(&s, cmd->defs, argc, argv);
     s.foreign = cmd->foreign;
-    while (status == EXIT_OK && !t->answered && (key = opt_next(&s, &arg, &operand)) != 0)
+    while (status == EXIT_OK && !t->answered && (key = opt_next(&s, &arg, operand)) != 0)
         status = take_option(cmd, t, key, arg);
     if (status == EXIT_OK && !t->answered)
         status = opt_refuse(&s, cmd->clashes, cmd->cases ? cmd->cases(t) : 0);
-    ulp = opt_named_given(&s, "ulp");
+    *ulp = opt_named_given(&s, "ulp");
     opt_end(&s);
+    return status;
+}
+
+int capture_arguments(const struct trace_cmd *cmd, struct trace *t, int argc, char **argv)
+{
+    int operand, status;
+    bool ulp;
+
+    status = take_options(cmd, t, argc, argv, &operand, &ulp);
     while (status == EXIT_OK && operand < argc)
         status = shards_add(&t->shards, argv[operand++]);
     t->files = t->shards.files;
@@ -178,4 +189,32 @@ int capture_arguments(const struct trace_cmd *cmd, struct trace *t, int argc, ch
     if (!t->iface && !t->share && !cmd->compares)
         tell_twice(t->files, t->n_files);
     return shards_choose(&t->shards, !cmd->digests || t->filter_text || ulp);
+}
+
+int capture_options(const struct trace_cmd *cmd, int argc, char **argv, bool *answered)
+{
+    struct trace *t = trace_new(cmd);
+    struct filter *filter = NULL;
+    int operand, status;
+    bool ulp;
+
+    *answered = false;
+    if (!t)
+        return cli_error("out of memory");
+    status = take_options(cmd, t, argc, argv, &operand, &ulp);
+    *answered = t->answered;
+    if (t->answered)
+        status = cli_show(&t->out);
+    else if (status == EXIT_OK && (operand < argc || t->shards.n || t->iface))
+        status = cli_error("%s: %s: files are named before the options of the command", cmd->name,
+                           operand < argc ? argv[operand]
+                           : t->iface     ? "-i"
+                                          : t->shards.files[0]);
+    else if (status == EXIT_OK && t->filter_text)
+        status = cli_filter(&filter, t->filter_text);
+    filter_free(filter);
+    shards_free(&t->shards);
+    free(t->anonymizer);
+    free(t);
+    return status;
 }

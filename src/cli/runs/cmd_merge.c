@@ -1,5 +1,7 @@
 /* layer 4 (tool): `rdmatrace merge`: what a command prints of the files of a run. */
+#include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
+#include "src/cli/input/arguments.h"
 #include "src/scan/run.h"
 #include "src/scan/scan.h"
 
@@ -56,6 +58,23 @@ int merge_run(const char *name, char *const *options, size_t n, const char *run)
         words[n + 1] = (char *)run;
         status = merged[i].run((int)n + 2, words);
     }
+    free(words);
+    return status;
+}
+
+int merge_options(const char *name, char *const *options, size_t n, bool *answered)
+{
+    static const struct trace_cmd *const cmds[] = {&check_cmd, &explain_cmd, &flows_cmd, &ops_cmd};
+    char **words = calloc(n + 2, sizeof *words);
+    int status = EXIT_OK;
+
+    if (!words)
+        return cli_error("out of memory");
+    words[0] = (char *)name;
+    memcpy(words + 1, options, n * sizeof *words);
+    for (unsigned i = 0; i < ARRAY_LEN(cmds); i++)
+        if (strcmp(cmds[i]->name, name) == 0)
+            status = capture_options(cmds[i], (int)n + 1, words, answered);
     free(words);
     return status;
 }
