@@ -26,26 +26,43 @@ static void put_addresses(const struct blind_opts *o, uint8_t *ip, bool ip4)
             memcpy(ip + 8 + 16 * i, o->gid[i], 16);
 }
 
-enum blind blind_make(const struct blind_opts *o, const struct pkt *p, uint8_t *to)
+/* Returns the end of the Ethernet header. */
+static uint8_t *put_eth(const struct blind_opts *o, uint8_t *to, uint16_t type)
+{
+    const struct vlan tag = {.pcp = o->pcp & 7, .vid = o->vlan, .type = type};
+    struct eth e = {.type = o->vlan ? ETHERTYPE_VLAN : type};
+
+    memcpy(e.src, o->mac[0], 6);
+    memcpy(e.dst, o->mac[1], 6);
+    eth_put(to, &e);
+    if (!o->vlan)
+        return to + 14;
+    vlan_put(to + 14, &tag);
+    return to + 18;
+}
+
+enum blind blind_make(const struct blind_opts *o, const struct pkt *p, uint8_t *to, uint32_t *len)
 {
     bool ip4 = gid_is_ipv4(o->gid[1]);
-    uint32_t need = H_ETH | H_UDP | H_BTH | (ip4 ? H_IP4 : H_IP6);
+    uint32_t need = H_UDP | H_BTH | (ip4 ? H_IP4 : H_IP6);
+    uint8_t *ip, *udp, *bth;
 
-    if (p->frame->linktype != LINK_ETHERNET || (p->have & need) != need || p->encap != ENCAP_ROCEV2 ||
-        p->flags & (PKT_TUNNEL | PKT_MALFORMED))
+    if ((p->have & need) != need || p->encap != ENCAP_ROCEV2 || p->flags & (PKT_TUNNEL | PKT_MALFORMED))
         return BLIND_OTHER;
     if (p->end > p->caplen)
         return BLIND_CUT;
-    memcpy(to, p->data, p->caplen);
-    memcpy(to, o->mac[1], 6);
-    memcpy(to + 6, o->mac[0], 6);
-    put_addresses(o, to + p->ip_off, ip4);
+    ip = put_eth(o, to, ip4 ? ETHERTYPE_IPV4 : ETHERTYPE_IPV6);
+    udp = ip + (p->udp_off - p->ip_off);
+    bth = ip + (p->bth_off - p->ip_off);
+    memcpy(ip, p->data + p->ip_off, p->end - p->ip_off);
+    *len = (uint32_t)(ip - to) + p->end - p->ip_off;
+    put_addresses(o, ip, ip4);
     if (o->has_qpn && p->bth.dqpn != 1)
-        put24(to + p->bth_off + BTH_QPN, o->qpn);
+        put24(bth + BTH_QPN, o->qpn);
     if (o->has_psn)
-        put24(to + p->bth_off + BTH_PSN, psn_add(p->bth.psn, o->shift));
-    frame_fix(to, p->caplen, LINK_ETHERNET);
-    if (load_be16(to + p->udp_off + 6) != 0)
-        frame_fix_l4(to, p->caplen);
+        put24(bth + BTH_PSN, psn_add(p->bth.psn, o->shift));
+    frame_fix(to, *len, LINK_ETHERNET);
+    if (load_be16(udp + 6) != 0)
+        frame_fix_l4(to, *len);
     return BLIND_MADE;
 }

@@ -14,7 +14,8 @@ struct sender {
     bool has_from, begun;
     ns_t first, start; /* time of the first frame, in the capture and now */
     uint64_t sent, other, cut;
-    uint8_t frame[FRAME_MAX];
+    uint8_t frame[FRAME_MAX + BLIND_HEAD];
+    uint32_t len; /* of `frame` */
 };
 
 /* Whether the packet is of the side that is played: the sender of the first RoCE packet, or the other one with -s. */
@@ -50,7 +51,7 @@ static int send_when_due(struct sender *s, const struct pkt *p)
     while (r == 0 && (live_now() < when || !live_can_send(l)))
         r = live_step(l, live_now() < when ? when : live_now() + NS_PER_MS);
     if (r == 0)
-        live_send(l, s->frame, p->caplen);
+        live_send(l, s->frame, s->len);
     s->sent += r == 0;
     return r;
 }
@@ -63,7 +64,7 @@ static int take(struct sender *s, const struct pkt *p)
         return 0;
     if (s->j->has_psn && !s->begun)
         s->o.shift = psn_add(s->j->psn, PSN_MASK + 1 - p->bth.psn);
-    b = blind_make(&s->o, p, s->frame);
+    b = blind_make(&s->o, p, s->frame, &s->len);
     s->other += b == BLIND_OTHER;
     s->cut += b == BLIND_CUT;
     return b == BLIND_MADE ? send_when_due(s, p) : 0;
@@ -121,14 +122,15 @@ int replay_send_blind(struct replay_job *j)
     memcpy(s.o.mac[1], av.dmac, 6);
     memcpy(s.o.gid[0], l->id.gid, 16);
     memcpy(s.o.gid[1], j->run.gid, 16);
+    s.o.vlan = l->id.vlan;
+    s.o.pcp = av.sl;
     r = send_file(&s);
-    if (r == EXIT_BAD)
-        return r;
-    if (!j->run.quiet)
-        printf("%s sent; left out: %llu that are no RoCEv2 packets of this family on Ethernet, %llu not captured in "
-               "full\n",
+    if (!j->run.quiet && (r != EXIT_BAD || s.sent))
+        printf("%s sent; left out: %llu that are no RoCEv2 packets of this family, %llu not captured in full\n",
                count_str(s.sent, "frame"), (unsigned long long)s.other, (unsigned long long)s.cut);
     fflush(stdout);
+    if (r == EXIT_BAD)
+        return r;
     if (r < 0)
         return r == -EINTR ? cli_error("interrupted"), EXIT_FOUND : live_cli_error(r, j->run.host);
     if (!s.sent)
