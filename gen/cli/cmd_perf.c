@@ -254,7 +254,7 @@ static int settle_cores(struct job *j)
     if (n > 1 && !j->given_qps)
         c->qps = n;
     if (n > c->qps)
-        return cli_error("-j %u: more threads than the %u queue pairs (-q)", n, c->qps);
+        return cli_error("-j %u: more threads than queue pairs (-q %u)", n, c->qps);
     if (n > 1 && j->perf.rdma_cm)
         return cli_error("-j excludes -R: one thread alone has the connection manager");
     return live_cmd_cores_check(&j->run);
@@ -358,7 +358,7 @@ static int sum(void *job, int status)
     struct buf b = {0};
     int r = 0;
 
-    if (!j->run.quiet && !report_file_alone(&j->json)) {
+    if (!j->run.quiet && !report_file_alone(&j->json) && (!status || perf_parts_any(j->run.parts))) {
         perf_parts_text(&b, j->run.parts, c);
         r = cli_show(&b);
     }
@@ -432,8 +432,9 @@ static void report_errors(struct job *j, int r)
         failed(j, "%s sent, but none arrived: both sides must have the same -c", count_str(done->completed, "message"));
 }
 
-/* This thread's queue pairs, and its turn to connect them: a server with as many threads takes them in this order. */
-static void share_out(struct job *j)
+/* This thread's queue pairs, and its turn to connect them: a server with as many threads takes them in this order.
+ * False: another thread has failed before. */
+static bool share_out(struct job *j)
 {
     struct traffic_config *c = &j->perf.config;
     unsigned parts = parts_count(j->run.parts), part = j->run.part.part;
@@ -442,7 +443,7 @@ static void share_out(struct job *j)
     if (c->rate) /* 0 is no limit */
         c->rate = (uint64_t)((unsigned __int128)c->rate * own / c->qps) + (c->rate < c->qps);
     c->qps = own;
-    parts_await_turn(j->run.parts, part);
+    return parts_await_turn(j->run.parts, part) || live_stopped();
 }
 
 static int measure(struct job *j)
@@ -458,8 +459,8 @@ static int measure(struct job *j)
     p->made = show_keys;
     p->joined = show_ends;
     p->user = j;
-    if (j->run.parts)
-        share_out(j);
+    if (j->run.parts && !share_out(j))
+        return EXIT_FOUND;
     r = perf_client_run(p);
     if (show)
         fputs("\r                    \r", stderr);

@@ -130,6 +130,7 @@ void perf_part_fill(struct perf_part *out, struct perf_client *p, const char *er
  * threads in it. `c`: of all. */
 struct parts;
 struct traffic_config;
+bool perf_parts_any(struct parts *parts); /* whether a thread completed anything */
 void perf_parts_text(struct buf *b, struct parts *parts, const struct traffic_config *c);
 void perf_parts_json(struct buf *b, struct parts *parts, const struct traffic_config *c);
 

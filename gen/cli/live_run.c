@@ -126,6 +126,8 @@ static int open_and_run(const struct live_cmd *cmd, struct live_run *run)
     if (r)
         return r;
     r = cmd->run(run);
+    if (run->parts && r)
+        parts_fail(run->parts);
     if (run->parts)
         parts_await_others(run->parts, run->part.part);
     return live_cli_close(&run->live, &run->config, r);

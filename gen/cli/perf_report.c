@@ -254,6 +254,11 @@ static double per_second(uint64_t n, const struct perf_sums *t)
     return t->end > t->start ? (double)n * 1e9 / (double)(t->end - t->start) : 0;
 }
 
+bool perf_parts_any(struct parts *parts)
+{
+    return sums_of(parts).messages;
+}
+
 void perf_parts_text(struct buf *b, struct parts *parts, const struct traffic_config *c)
 {
     struct perf_sums all = sums_of(parts);

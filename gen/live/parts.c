@@ -216,6 +216,11 @@ bool parts_meet(struct parts *p)
     return goes_on(p);
 }
 
+void parts_fail(struct parts *p)
+{
+    atomic_fetch_add(&p->all->failed, 1);
+}
+
 void parts_await_others(const struct parts *p, unsigned i)
 {
     while (i == 0 && atomic_load(&p->all->over) + 1 < p->n)

@@ -40,6 +40,8 @@ void parts_next(struct parts *p);
 bool parts_await_turn(const struct parts *p, unsigned i);
 /* Wait until every part has called it. False: likewise. */
 bool parts_meet(struct parts *p);
+/* A part has failed: nobody waits for its turn, or to meet it. */
+void parts_fail(struct parts *p);
 /* In part 0: wait until the others are over; it holds what they share. */
 void parts_await_others(const struct parts *p, unsigned i);
 
