@@ -13,7 +13,7 @@ struct sender {
     struct conn_addr from; /* whose frames are sent */
     bool has_from, begun;
     ns_t first, start; /* time of the first frame, in the capture and now */
-    uint64_t sent, other, cut;
+    uint64_t sent, other, cut, longer;
     uint8_t frame[FRAME_MAX + BLIND_HEAD];
     uint32_t len; /* of `frame` */
 };
@@ -67,6 +67,10 @@ static int take(struct sender *s, const struct pkt *p)
     b = blind_make(&s->o, p, s->frame, &s->len);
     s->other += b == BLIND_OTHER;
     s->cut += b == BLIND_CUT;
+    if (b == BLIND_MADE && p->end - p->ip_off > s->j->run.live.backend->mtu) {
+        s->longer++;
+        return 0;
+    }
     return b == BLIND_MADE ? send_when_due(s, p) : 0;
 }
 
@@ -126,8 +130,11 @@ int replay_send_blind(struct replay_job *j)
     s.o.pcp = av.sl;
     r = send_file(&s);
     if (!j->run.quiet && (r != EXIT_BAD || s.sent))
-        printf("%s sent; left out: %llu that are no RoCEv2 packets of this family, %llu not captured in full\n",
-               count_str(s.sent, "frame"), (unsigned long long)s.other, (unsigned long long)s.cut);
+        printf(
+            "%s sent; left out: %llu that are no RoCEv2 packets of this family, %llu not captured in full, %llu longer "
+            "than the interface's MTU\n",
+            count_str(s.sent, "frame"), (unsigned long long)s.other, (unsigned long long)s.cut,
+            (unsigned long long)s.longer);
     fflush(stdout);
     if (r == EXIT_BAD)
         return r;
