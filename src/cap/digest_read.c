@@ -232,6 +232,8 @@ static int digest_next(struct cap *c, struct frame *f)
     uint32_t at, section;
     int rc = find_record(c);
 
+    if (rc == 0 && c->owners) /* others have read the rest */
+        c->frames = r->end.info.frames;
     if (rc == 0 && r->end.error.err) { /* so ended the reading of the shard */
         r->end.error.file = c->error.file;
         c->error = r->end.error;
