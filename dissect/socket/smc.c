@@ -159,6 +159,19 @@ static bool is_zero(const uint8_t *b, unsigned from, unsigned to)
     return true;
 }
 
+/* Who sent a message of LLC: Add Link of version 2, its continuations are asked for by the server, Request Add Link
+ * by the client; of version 1 the client may send Add Link, too. */
+static enum ulp_looks sender_of(const struct smc *m)
+{
+    bool by_server = (m->type == SMC_ADD_LINK && (m->v2 || m->response)) || m->type == SMC_ADD_LINK_CONT;
+
+    if (by_server)
+        return m->response ? LOOKS_CLIENT : LOOKS_SERVER;
+    if (m->type == SMC_REQUEST_ADD_LINK)
+        return m->response ? LOOKS_SERVER : LOOKS_CLIENT;
+    return LOOKS_EITHER;
+}
+
 enum ulp_looks smc_looks(const uint8_t *b, uint32_t len, bool whole)
 {
     struct smc m;
@@ -166,10 +179,10 @@ enum ulp_looks smc_looks(const uint8_t *b, uint32_t len, bool whole)
     if (!whole || !smc_get(&m, b, len))
         return LOOKS_OTHER;
     if (m.type == SMC_CDC)
-        return m.token && is_zero(b, 8, 10) && is_zero(b, 16, 18) && is_zero(b, 26, SMC_LEN) ? LOOKS_FIRST
+        return m.token && is_zero(b, 8, 10) && is_zero(b, 16, 18) && is_zero(b, 26, SMC_LEN) ? LOOKS_FIRST_EITHER
                                                                                              : LOOKS_OTHER;
     if (m.type != SMC_CONFIRM_LINK)
-        return LOOKS_CLIENT;
+        return sender_of(&m);
     return !is_zero(b, 35, SMC_LEN) ? LOOKS_OTHER : m.response ? LOOKS_FIRST : LOOKS_FIRST_SERVER;
 }
 

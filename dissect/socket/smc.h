@@ -77,8 +77,8 @@ struct smc {
 /* The message at `b`; false: it is none. */
 bool smc_get(struct smc *m, const uint8_t *b, uint32_t len);
 /* A strict test of a SEND's bytes. One CDC message or one Confirm Link is enough; of Confirm Link the server sends the
- * request, the client the response. Of other messages two are needed. They, and CDC, do not say which end is the
- * client: the sender counts as it. */
+ * request, the client the response. Of other messages two are needed. CDC, and those of LLC that both ends send,
+ * do not say which end is the client. */
 enum ulp_looks smc_looks(const uint8_t *b, uint32_t len, bool whole);
 /* Memory of the sender of Add Link of version 2, or of Add Link Continuation: its R_Keys on the link that carries the
  * message and on the new one, and its address on the new one. Linux writes their number in version 2 in the order of

@@ -4,7 +4,10 @@
 #include "dissect/ulp/upper_hdr.h"
 
 #define VERSION_LEN 16
-#define KEYS_LEN    56
+#define KEYS_LEN    PERFTEST_LEN_MAX
+#define KEYS_GID    32       /* byte at which the GID is; the number of the SRQ and the index of the GID follow */
+#define QPN_MAX     0xffffff /* of 24 bits */
+#define READS_MAX   256      /* no adapter has more */
 
 static const struct field perftest_version_fields[] = {
     FIELD_AT(NULL, 0, 16, FT_STRING, "rdma.perftest.version", "Version", "Version of the exchange."),
@@ -29,6 +32,8 @@ static const struct field perftest_keys_fields[] = {
     FIELD_AT(NULL, 32, 16, FT_BYTES, "rdma.perftest.gid", "GID", "GID of the port."),
     FIELD_ROW(NULL, 384, 32, FT_UINT32, BASE_HEX, NULL, 0, "rdma.perftest.srqn", "SRQN",
               "XRC: number of the shared receive queue."),
+    FIELD_ROW(NULL, 416, 32, FT_UINT32, BASE_DEC, NULL, 0, "rdma.perftest.gid_index", "GID index",
+              "Which of the port's GIDs it is."),
 };
 /* A part of a report. */
 #define PART(id, base, label, blurb)                                                                                   \
@@ -110,11 +115,25 @@ static bool is_digit(uint8_t c)
     return c >= '0' && c <= '9';
 }
 
+/* Keys of a queue pair; those of none are zeros, which tell nothing. A port has a LID or a GID. */
+static bool is_keys(const uint8_t *b)
+{
+    bool has_gid = load_be64(b + KEYS_GID) || load_be64(b + KEYS_GID + 8);
+    uint32_t lid = load_be32(b), reads = load_be32(b + 4), qpn = load_be32(b + 8), psn = load_be32(b + 12);
+
+    if (lid > UINT16_MAX || (!lid && !has_gid) || !reads || reads > READS_MAX || !qpn)
+        return false;
+    return qpn <= QPN_MAX && psn <= QPN_MAX && load_be32(b + KEYS_GID + 16) <= QPN_MAX &&
+           load_be32(b + KEYS_GID + 20) <= UINT8_MAX;
+}
+
 enum ulp_looks perftest_looks(const uint8_t *b, uint32_t len, bool whole)
 {
     bool number = len == VERSION_LEN && is_digit(b[0]) && b[1] == '.' && is_digit(b[2]) && is_digit(b[3]);
 
-    return number && whole && b[4] == 0 && b[0] >= '5' ? LOOKS_FIRST : LOOKS_OTHER;
+    if (len == KEYS_LEN && whole)
+        return is_keys(b) ? LOOKS_EITHER : LOOKS_OTHER;
+    return number && whole && b[4] == 0 && b[0] >= '5' ? LOOKS_FIRST_EITHER : LOOKS_OTHER;
 }
 
 void perftest_layers(struct pkt *p, const struct ulp_body *body, enum perftest_kind kind)

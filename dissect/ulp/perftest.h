@@ -28,12 +28,13 @@ enum perftest_kind {
     PERFTEST_RATE,
     PERFTEST_KINDS
 };
-#define PERFTEST_PARTS (PERFTEST_KINDS - PERFTEST_BYTES) /* of a report */
+#define PERFTEST_LEN_MAX 56                                /* bytes of the longest one */
+#define PERFTEST_PARTS   (PERFTEST_KINDS - PERFTEST_BYTES) /* of a report */
 
 /* Keys, 56 bytes:
  *   0       4           8       12      16      20      24              32              48      52      56
  *   +-------+-----------+-------+-------+-------+-------+---------------+---------------+-------+-------+
- *   |  LID  | READs out |  QPN  |  PSN  | R_Key |unused |    address    |      GID      | SRQN  |unused |
+ *   |  LID  | READs out |  QPN  |  PSN  | R_Key |unused |    address    |      GID      | SRQN  | index |
  *   +-------+-----------+-------+-------+-------+-------+---------------+---------------+-------+-------+ */
 struct perftest_message {
     uint8_t kind;      /* enum perftest_kind */
@@ -49,7 +50,8 @@ enum perftest_kind perftest_kind_of(uint32_t len, unsigned n);
 void perftest_get(struct perftest_message *m, enum perftest_kind kind, const uint8_t *b);
 /* "Version", "Keys". */
 const char *perftest_kind_str(enum perftest_kind kind);
-/* A strict test of a SEND's bytes (`whole`: all of them): LOOKS_FIRST for a version. */
+/* A strict test of a SEND's bytes (`whole`: all of them): LOOKS_FIRST_EITHER for a version, LOOKS_EITHER for the keys
+ * of a queue pair. */
 enum ulp_looks perftest_looks(const uint8_t *b, uint32_t len, bool whole);
 void perftest_layers(struct pkt *p, const struct ulp_body *body, enum perftest_kind kind);
 

@@ -22,15 +22,22 @@ enum ulp_looks {
     LOOKS_OTHER,  /* not of this protocol */
     LOOKS_CLIENT, /* what a client sends */
     LOOKS_SERVER,
-    LOOKS_FIRST, /* what a client begins with: one message tells */
+    LOOKS_EITHER, /* what both ends send */
+    LOOKS_FIRST,  /* what a client begins with: one message tells */
     LOOKS_FIRST_SERVER,
+    LOOKS_FIRST_EITHER,
 };
 /* Whether one message is enough to recognise the protocol. */
 static inline bool ulp_looks_first(enum ulp_looks l)
 {
-    return l == LOOKS_FIRST || l == LOOKS_FIRST_SERVER;
+    return l >= LOOKS_FIRST;
 }
-/* Which side sent a message that looks so; not of LOOKS_OTHER. */
+/* Whether a message that looks so tells which side sent it. */
+static inline bool ulp_looks_sided(enum ulp_looks l)
+{
+    return l != LOOKS_OTHER && l != LOOKS_EITHER && l != LOOKS_FIRST_EITHER;
+}
+/* Which side sent a message that looks so, if it tells. */
 static inline enum ulp_side ulp_looks_side(enum ulp_looks l)
 {
     return l == LOOKS_SERVER || l == LOOKS_FIRST_SERVER ? ULP_SERVER : ULP_CLIENT;

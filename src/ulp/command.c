@@ -281,6 +281,16 @@ uint64_t lacking(const struct ulp_conn *c, enum ulp_side side)
     return (h->gaps > h->late ? h->gaps - h->late : 0) + (h->gbn_known && h->have_next && !h->from_start);
 }
 
+bool ulp_sent(const struct ulp_conn *c, enum ulp_side side, uint32_t *n)
+{
+    const struct req_dir *h = requests_of(c, side);
+
+    if (!h || !h->have_ack)
+        return false;
+    *n = (h->ack_msn + (h->next - psn_add(h->ack_psn, 1))) & PSN_MASK;
+    return true;
+}
+
 /* Whether all that a side sent so far was captured, from its first request on. */
 static bool has_all(const struct ulp_conn *c, enum ulp_side side)
 {

@@ -41,6 +41,7 @@ static struct command *deliver(struct ulp_flow *f, struct ulp_message *m)
     bool taken;
 
     m->side = (enum ulp_side)f->side;
+    m->latest = !c->ulp->held_again;
     if (ulp_is_zeroed(c->ulp, m))
         return NULL;
     taken = c->proto->message(c, m);

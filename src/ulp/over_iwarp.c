@@ -33,7 +33,7 @@ struct stream_side {
     uint32_t n_spans; /* so far */
     struct read_asked read[READS];
     unsigned first_read, n_reads;
-    uint8_t looks, proto; /* of the latest SEND, while the protocol is not known: enum ulp_looks, its place plus 1 */
+    struct ulp_looked last; /* of the latest SEND, while the protocol is not known */
 };
 
 /* An FPDU that is kept. */
@@ -143,6 +143,7 @@ static void attach(struct ulp *u, struct ulp_stream *s, const struct ulp_proto *
     s->c->conn = s->conn->number;
     s->c->stream = client == IWARP_INITIATOR ? 1 : 2;
     s->c->iwarp = s->conn;
+    s->c->sided = true;
     s->c->trips = &s->trips;
     if (proto->open)
         proto->open(s->c, greeting, n);
@@ -203,7 +204,7 @@ static const struct ulp_proto *by_response(const struct ulp_stream *s, enum iwar
                                            const struct ulp_message *m)
 {
     const struct stream_side *other = &s->side[iwarp_other(side)];
-    const struct ulp_proto *proto = m->cut ? NULL : ulp_responds_to(other->proto, other->looks);
+    const struct ulp_proto *proto = m->cut ? NULL : ulp_responds_to(other->last.proto, other->last.looks);
     const struct held *h = s->held;
 
     while (h && (h->unit.side == side || !is_send(h->unit.ddp.opcode) || h->unit.ddp.mo))
@@ -212,6 +213,14 @@ static const struct ulp_proto *by_response(const struct ulp_stream *s, enum iwar
         return NULL;
     return proto->responds(m->body.b, m->body.len, &(struct ulp_body){h->unit.payload, h->unit.captured, 0, 0}) ? proto
                                                                                                                 : NULL;
+}
+
+/* The client, if `side` sent a message that looks so: the initiator, if both ends send such messages. */
+static enum iwarp_side client_of(enum iwarp_side side, enum ulp_looks looks)
+{
+    if (!ulp_looks_sided(looks))
+        return IWARP_INITIATOR;
+    return ulp_looks_side(looks) == ULP_SERVER ? iwarp_other(side) : side;
 }
 
 /* A SEND of a connection whose protocol is not known, or not sure: two in a row of one end, or of both ends, must
@@ -230,17 +239,15 @@ static void guess(struct ulp *u, struct ulp_stream *s, enum iwarp_side side, con
     for (; ulp_protos[i]; i++)
         if ((!user || user == ulp_protos[i]) && (looks = looks_of(ulp_protos[i], m)))
             break;
-    told = looks != LOOKS_OTHER && (user || ulp_looks_first(looks) || (d->proto == i + 1 && d->looks == looks) ||
-                                    ulp_is_other_end(s->side[other].proto, s->side[other].looks, i + 1, looks));
+    told = looks != LOOKS_OTHER &&
+           (user || ulp_looks_first(looks) || ulp_agrees(d->last, s->side[other].last, i + 1, looks));
     if (s->c && (told || ulp_doubted(s->c)))
         detach(s);
     if (told)
-        attach(u, s, ulp_protos[i], user ? ULP_BY_USER : ULP_BY_BYTES,
-               ulp_looks_side(looks) == ULP_SERVER ? other : side, NULL, 0);
+        attach(u, s, ulp_protos[i], user ? ULP_BY_USER : ULP_BY_BYTES, client_of(side, looks), NULL, 0);
     else if (looks == LOOKS_OTHER && !s->c && !user)
         attach(u, s, by_response(s, side, m), ULP_BY_BYTES, other, NULL, 0);
-    d->proto = looks == LOOKS_OTHER ? 0 : (uint8_t)(i + 1);
-    d->looks = (uint8_t)looks;
+    d->last = (struct ulp_looked){looks == LOOKS_OTHER ? 0 : (uint8_t)(i + 1), (uint8_t)looks};
 }
 
 /* --- Messages --------------------------------------------------------------------------------- */
@@ -259,7 +266,7 @@ static bool believe(struct ulp_stream *s, enum iwarp_side side, const struct ulp
 /* Whether one is delivered that looks like none of the protocol. */
 static bool is_taken(const struct ulp_stream *s, enum iwarp_side side)
 {
-    return !s->side[side].proto && ulp_trusted(s->c, side_of(s, side));
+    return !s->side[side].last.proto && ulp_trusted(s->c, side_of(s, side));
 }
 
 /* A whole message, or what there is of it. */
@@ -321,7 +328,7 @@ static bool same_send(const struct iwarp_unit *of, const struct iwarp_unit *u)
 static void hold(struct ulp *u, struct ulp_stream *s, const struct iwarp_unit *w)
 {
     size_t n = sizeof(struct held) + w->body.len;
-    bool may_tell = s->side[0].proto || s->side[1].proto;
+    bool may_tell = s->side[0].last.proto || s->side[1].last.proto;
     struct held *h;
 
     if (s->held_again)
@@ -426,6 +433,7 @@ static struct command *moved(struct ulp_stream *s, enum iwarp_side of, uint32_t 
         early_data_keep(s->c, &(struct early_data){.m = m, .of = side_of(s, of), .stag = stag, .to = to});
         return NULL;
     }
+    settle_way(s->c, g, w->ddp.opcode == RDMAP_WRITE);
     sums->tied += w->payload_len;
     s->c->ulp->stream_data = true;
     s->c->ulp->stream_at = g->base + (to - g->va);
@@ -461,6 +469,7 @@ static struct command *take_read_request(struct ulp_stream *s, const struct iwar
     g = segment_find(s->c, side_of(s, other), r.source_stag, r.source_to, r.size);
     if (!g)
         return NULL;
+    settle_way(s->c, g, false);
     g->command->c.packets++;
     data_time(&g->command->c, side_of(s, w->side), w->frame, w->now);
     return g->command;

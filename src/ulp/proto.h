@@ -36,6 +36,7 @@ struct ulp_message {
     enum ulp_side side;          /* who sent it */
     bool hole;                   /* packets after `body` are missing so far */
     bool cut;                    /* it is longer than what is kept, or than what was captured */
+    bool latest;                 /* nothing was captured behind it so far */
     bool again;                  /* nothing of it is new: it was delivered before, or will be when it is whole */
     bool has_imm;                /* `imm`: immediate data; of a SEND of one packet, and of a WRITE */
     uint32_t imm;                /* likewise, in host order */
@@ -128,6 +129,8 @@ struct ulp_proto {
     /* no message says whether memory is to be read or written: the way of what is offered is a guess, which the first
      * READ or WRITE of it replaces */
     bool either_way;
+    /* the connection ends: the last chance to begin and complete commands. May be NULL */
+    void (*over)(struct ulp_conn *c);
     void (*data)(struct ulp_conn *c, const struct ulp_data *d);       /* may be NULL */
     void (*setup)(struct pkt *show, const struct ulp_setup *s);       /* may be NULL */
     void (*name_text)(struct buf *b, const struct ulp_command *c);    /* "Write" */
@@ -140,6 +143,14 @@ struct ulp_proto {
 /* Another connection of the same protocol, behind `last` in an order of no meaning (NULL: the first one); NULL: none.
  */
 struct ulp_conn *ulp_next_conn(const struct ulp_conn *c, const struct ulp_conn *last);
+/* How many messages of one packet each a side has sent since its queue pair began, as the other end counts them in its
+ * ACKs; false: no ACK was seen. */
+bool ulp_sent(const struct ulp_conn *c, enum ulp_side side, uint32_t *n);
+/* Whether it is known which end is the client. Only of a protocol of which both ends send the same messages it may not
+ * be: then it is who sent first, so far. Such a protocol may say it, or the opposite (`swap`), before it has begun a
+ * command; the side of a message at hand is that from before. */
+bool ulp_knows_sides(const struct ulp_conn *c);
+void ulp_set_sides(struct ulp_conn *c, bool swap);
 /* The protocol's own state of a connection; its commands' own bytes are ulp_command.own. */
 void *ulp_state(const struct ulp_conn *c);
 

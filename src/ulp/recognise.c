@@ -60,6 +60,25 @@ struct ulp_conn *ulp_conn_make(struct ulp *u, const struct ulp_proto *proto, enu
     return c;
 }
 
+bool ulp_knows_sides(const struct ulp_conn *c)
+{
+    return c->sided;
+}
+
+void ulp_set_sides(struct ulp_conn *c, bool swap)
+{
+    const uint32_t client = c->flow[ULP_CLIENT];
+
+    c->sided = true;
+    if (!swap)
+        return;
+    c->flow[ULP_CLIENT] = c->flow[ULP_SERVER];
+    c->flow[ULP_SERVER] = client;
+    for (unsigned i = 0; i < ULP_SIDES; i++)
+        if (c->flow[i] != FLOW_NONE && c->ulp->flows[c->flow[i]])
+            c->ulp->flows[c->flow[i]]->side = (uint8_t)i;
+}
+
 static struct ulp_conn *conn_new(struct ulp *u, uint32_t flow, const struct ulp_proto *proto, enum ulp_how how)
 {
     struct ulp_conn *c = ulp_conn_make(u, proto, how);
@@ -83,6 +102,8 @@ void ulp_conn_free(struct ulp_conn *c, enum ulp_end why)
         flow_free(u, f);
     }
     early_end(c);
+    if (c->proto->over && !c->wrong)
+        c->proto->over(c);
     commands_flush(c, why);
     joined_free(c);
     *(c->before ? &c->before->next : &u->conns) = c->next;
@@ -203,7 +224,7 @@ static enum ulp_looks looks_of(const struct ulp_proto *proto, const struct pkt *
 static const struct ulp_proto *by_response(const struct ulp *u, uint32_t peer, const struct pkt *p)
 {
     const struct guess *g = peer == FLOW_NONE ? NULL : &u->guesses[peer];
-    const struct ulp_proto *proto = g ? ulp_responds_to(g->proto, g->side) : NULL;
+    const struct ulp_proto *proto = g ? ulp_responds_to(g->last.proto, g->last.looks) : NULL;
     struct ulp_body asked;
 
     if (!proto || !(p->op->flags & OPF_SEND && p->op->flags & OPF_ONLY) || p->payload_cap < p->payload_len ||
@@ -212,13 +233,60 @@ static const struct ulp_proto *by_response(const struct ulp *u, uint32_t peer, c
     return proto->responds(p->data + p->payload_off, p->payload_cap, &asked) ? proto : NULL;
 }
 
+/* Whether two messages, of the same end or of both, may be of one connection of protocol number `proto`. */
+static bool fits(struct ulp_looked was, unsigned proto, enum ulp_looks looks, bool same)
+{
+    enum ulp_looks looked = (enum ulp_looks)was.looks;
+
+    if (was.proto != proto)
+        return false;
+    return !ulp_looks_sided(looked) || !ulp_looks_sided(looks) ||
+           (ulp_looks_side(looked) == ulp_looks_side(looks)) == same;
+}
+
+bool ulp_agrees(struct ulp_looked own, struct ulp_looked other, unsigned proto, enum ulp_looks looks)
+{
+    return fits(own, proto, looks, true) || fits(other, proto, looks, false);
+}
+
+/* Who sent a message. */
+struct sender {
+    enum ulp_side side;
+    bool told; /* by the message, those before it, or CM; else it is who sent first */
+};
+
+/* Which side sent a message, if it tells and is one of protocol number `proto`. */
+static bool tells_side(struct ulp_looked m, unsigned proto, enum ulp_side *side)
+{
+    *side = ulp_looks_side((enum ulp_looks)m.looks);
+    return m.proto == proto && ulp_looks_sided((enum ulp_looks)m.looks);
+}
+
+/* A message of the flow looks like `m`, one of the other end before it like `other`. */
+static struct sender sender_of(const struct ulp *u, uint32_t flow, struct ulp_looked other, struct ulp_looked m)
+{
+    const struct ulp_looked own = u->guesses[flow].last;
+    const struct conn_known *k;
+    enum ulp_side side;
+    unsigned end;
+
+    if (tells_side(m, m.proto, &side) || tells_side(own, m.proto, &side))
+        return (struct sender){side, true};
+    if (tells_side(other, m.proto, &side))
+        return (struct sender){ulp_other_side(side), true};
+    k = conn_known_to(observer_conns(u->observer), flow, &end);
+    if (k && k->how == PAIR_CM)
+        return (struct sender){end == 1 ? ULP_CLIENT : ULP_SERVER, true};
+    return (struct sender){other.proto == m.proto && own.proto != m.proto ? ULP_SERVER : ULP_CLIENT, false};
+}
+
 /* What the first messages of a connection look like: two in a row of one end, or of both ends, must agree, unless one
  * tells. A message without bytes says nothing. */
-static const struct ulp_proto *by_bytes(struct ulp *u, uint32_t flow, const struct pkt *p, enum ulp_side *side)
+static const struct ulp_proto *by_bytes(struct ulp *u, uint32_t flow, const struct pkt *p, struct sender *by)
 {
     struct guess *g = &u->guesses[flow];
     uint32_t peer = conn_flow_at(observer_conns(u->observer), flow)->peer;
-    const struct guess *o = peer == FLOW_NONE ? NULL : &u->guesses[peer];
+    const struct ulp_looked other = peer == FLOW_NONE ? (struct ulp_looked){0, 0} : u->guesses[peer].last;
     enum ulp_looks looks = LOOKS_OTHER;
     unsigned i = 0;
 
@@ -229,28 +297,26 @@ static const struct ulp_proto *by_bytes(struct ulp *u, uint32_t flow, const stru
         if ((looks = looks_of(ulp_protos[i], p)))
             break;
     if (looks == LOOKS_OTHER) {
-        g->proto = p->payload_len ? 0 : g->proto;
-        *side = ULP_SERVER;
+        g->last.proto = p->payload_len ? 0 : g->last.proto;
+        *by = (struct sender){ULP_SERVER, true};
         return by_response(u, peer, p);
     }
-    if (ulp_looks_first(looks) || (g->proto == i + 1 && g->side == looks) ||
-        (o && ulp_is_other_end(o->proto, o->side, i + 1, looks))) {
-        *side = ulp_looks_side(looks);
+    if (ulp_looks_first(looks) || ulp_agrees(g->last, other, i + 1, looks)) {
+        *by = sender_of(u, flow, other, (struct ulp_looked){(uint8_t)(i + 1), (uint8_t)looks});
         return ulp_protos[i];
     }
-    g->proto = (uint8_t)(i + 1);
-    g->side = (uint8_t)looks;
+    g->last = (struct ulp_looked){(uint8_t)(i + 1), (uint8_t)looks};
     return NULL;
 }
 
 /* The side of a sender that only --ulp names: what its message looks like. False: that is not known yet. */
-static bool side_of(const struct ulp_proto *proto, const struct pkt *p, enum ulp_side *side)
+static bool side_of(const struct ulp_proto *proto, const struct pkt *p, struct sender *by)
 {
     enum ulp_looks looks = LOOKS_OTHER;
 
     if (p->op->flags & OPF_SEND && p->op->flags & OPF_START)
         looks = looks_of(proto, p);
-    *side = ulp_looks_side(looks);
+    *by = (struct sender){ulp_looks_side(looks), ulp_looks_sided(looks)};
     return looks != LOOKS_OTHER;
 }
 
@@ -282,7 +348,7 @@ const struct ulp_proto *ulp_carried(const struct ulp *u, uint32_t flow, enum ulp
 }
 
 static const struct ulp_proto *by_setup(struct ulp *u, uint32_t flow, const struct pkt *p, const struct conn_known *k,
-                                        enum ulp_side *side, enum ulp_how *how)
+                                        struct sender *by, enum ulp_how *how)
 {
     bool stated;
     const struct ulp_proto *proto = named_for(u, flow, k, how, &stated);
@@ -290,7 +356,7 @@ static const struct ulp_proto *by_setup(struct ulp *u, uint32_t flow, const stru
     u->guesses[flow].unnamed = true;
     if (stated && !proto && !k->upper_vague)
         u->guesses[flow].tries = GUESS_TRIES;
-    if (proto && (!k || (k->how != PAIR_CM && *how != ULP_BY_CLC)) && !side_of(proto, p, side)) {
+    if (proto && (!k || (k->how != PAIR_CM && *how != ULP_BY_CLC)) && !side_of(proto, p, by)) {
         u->guesses[flow].unnamed = false;
         return NULL;
     }
@@ -303,21 +369,22 @@ static struct ulp_flow *recognise(struct ulp *u, uint32_t flow, const struct pkt
     const struct ulp_proto *proto = NULL;
     const struct conn_known *k = NULL;
     enum ulp_how how = ULP_NOT;
-    enum ulp_side side = ULP_CLIENT;
+    struct sender by = {ULP_CLIENT, true};
     struct ulp_conn *c;
     struct ulp_flow *first;
     unsigned end = 0;
 
     if (!u->guesses[flow].unnamed) {
         k = conn_known_to(observer_conns(u->observer), flow, &end);
-        side = end == 1 ? ULP_CLIENT : ULP_SERVER;
-        proto = by_setup(u, flow, p, k, &side, &how);
+        by.side = end == 1 ? ULP_CLIENT : ULP_SERVER;
+        proto = by_setup(u, flow, p, k, &by, &how);
     }
-    if (!proto && u->guesses[flow].unnamed && (proto = by_bytes(u, flow, p, &side)))
+    if (!proto && u->guesses[flow].unnamed && (proto = by_bytes(u, flow, p, &by)))
         how = ULP_BY_BYTES;
     if (!proto || !(c = conn_new(u, flow, proto, how)))
         return NULL;
-    first = attach(c, flow, side);
+    c->sided = by.told;
+    first = attach(c, flow, by.side);
     if (!first)
         ulp_conn_free(c, ULP_OPEN);
     if (!first)
@@ -333,8 +400,9 @@ static struct ulp_flow *recognise(struct ulp *u, uint32_t flow, const struct pkt
 static bool believe(struct ulp *u, uint32_t flow, const struct pkt *p)
 {
     struct ulp_conn *c = u->flows[flow]->conn;
-    enum ulp_side side = (enum ulp_side)u->flows[flow]->side, other;
+    enum ulp_side side = (enum ulp_side)u->flows[flow]->side;
     const struct ulp_proto *proto;
+    struct sender other;
 
     if (!(p->op->flags & OPF_SEND && p->op->flags & OPF_START) || p->payload_cap < p->payload_len)
         return true;
@@ -342,7 +410,7 @@ static bool believe(struct ulp *u, uint32_t flow, const struct pkt *p)
         return true;
     proto = by_bytes(u, flow, p, &other);
     if (!proto && !ulp_doubted(c))
-        return !u->guesses[flow].proto && ulp_trusted(c, side);
+        return !u->guesses[flow].last.proto && ulp_trusted(c, side);
     ulp_drop(c);
     return false;
 }

@@ -145,14 +145,13 @@ static struct segment *memory_of(const struct ulp_flow *f, const struct transfer
     return segment_find(f->conn, ulp_other_side((enum ulp_side)f->side), t->rkey, t->va, t->len);
 }
 
-/* Memory of which no message said so is for what this transfer does, the first one of it. */
-static void settle_way(struct segment *s, enum transfer_kind kind)
+void settle_way(const struct ulp_conn *c, struct segment *s, bool write)
 {
-    bool to_client = (kind == TRANSFER_WRITE) == (s->owner == ULP_CLIENT);
+    bool to_client = write == (s->owner == ULP_CLIENT);
     enum ulp_dir dir = to_client ? ULP_TO_CLIENT : ULP_FROM_CLIENT;
     struct command *d = s->command;
 
-    if (s->dir == dir || cover_prefix(&s->cover) > 0)
+    if (!c->proto->either_way || s->dir == dir || cover_prefix(&s->cover) > 0)
         return;
     d->c.requested[s->dir] -= s->len;
     d->offered[s->dir] -= s->len;
@@ -178,8 +177,8 @@ static struct segment *memory_for(struct ulp_flow *f, const struct transfer *t, 
                             .len = t->len,
                             .va = t->va};
 
-    if (s && f->conn->proto->either_way)
-        settle_way(s, (enum transfer_kind)t->kind);
+    if (s)
+        settle_way(f->conn, s, t->kind == TRANSFER_WRITE);
     if (s || !f->conn->proto->unasked)
         return s;
     return f->conn->proto->unasked(f->conn, &m, &u) ? memory_of(f, t) : NULL;

@@ -88,6 +88,7 @@ struct ulp_conn {
     const struct stream_trips *trips; /* with `stream` */
     unsigned walks;                   /* refusals that were compared with the memory of all commands */
     bool wrong;                       /* it is another protocol */
+    bool sided;                       /* who is the client was told; else it is who sent first */
     bool sure;                        /* the user said it, or a message looked like it; also if no message can tell */
     uint8_t doubts;                   /* until then: the client's messages that did not */
     struct command_list open, done;
@@ -166,11 +167,16 @@ struct ulp_flow {
     bool over; /* no more packets come: nothing waits */
 };
 
+/* What the latest message of an end looked like, while the protocol is not known. */
+struct ulp_looked {
+    uint8_t proto; /* place in the list of protocols plus 1; 0: of none */
+    uint8_t looks; /* enum ulp_looks; with `proto` */
+};
+
 /* What was seen of a flow whose protocol is not known. */
 struct guess {
     uint8_t tries;          /* messages looked at; GUESS_TRIES: no more are */
-    uint8_t proto;          /* what the latest one looked like: its place in the list of protocols plus 1; 0: nothing */
-    uint8_t side;           /* enum ulp_looks */
+    struct ulp_looked last; /* what the latest one looked like */
     bool unnamed : 1;       /* neither --ulp nor the setup of its connection names a protocol */
     bool refuted : 1;       /* likewise: what they named is not what the messages look like */
     uint64_t moved;         /* bytes of its WRITEs, and of responses to its READs, before its protocol was known */
@@ -303,6 +309,9 @@ void early_end(struct ulp_conn *c);
 
 /* --- transfer.c ------------------------------------------------------------------------------- */
 
+/* Memory of which no message said whether it is to be read or written (ulp_proto.either_way) is for what the first READ
+ * or WRITE (`write`) of it does. */
+void settle_way(const struct ulp_conn *c, struct segment *s, bool write);
 /* Release what is kept. */
 void transfers_end(struct ulp_flow *f);
 /* Keep a packet; if there are STRAYS, the oldest is forgotten. Forget number `i`. */
@@ -379,6 +388,9 @@ void ulp_take_held(struct ulp *u, const struct event *e);
 struct ulp_conn *ulp_conn_make(struct ulp *u, const struct ulp_proto *proto, enum ulp_how how);
 /* Hand over its commands, and forget it. */
 void ulp_conn_free(struct ulp_conn *c, enum ulp_end why);
+/* Whether a message that `looks` like one of protocol number `proto` agrees with the latest one of the same end (`own`)
+ * or with that of the other one; one that both ends send agrees with any. */
+bool ulp_agrees(struct ulp_looked own, struct ulp_looked other, unsigned proto, enum ulp_looks looks);
 /* The flow, if its connection carries a known protocol; NULL: it does not, or it is not known. */
 struct ulp_flow *ulp_flow_of(struct ulp *u, uint32_t flow, const struct pkt *p);
 /* The protocol that the flow carries, as far as that is known without a look at messages; NULL: it is not. */
@@ -423,12 +435,6 @@ void ulp_note_rmpp(struct ulp *u, struct pkt *p);
 /* --- protocols.c ------------------------------------------------------------------------------ */
 
 extern const struct ulp_proto *const ulp_protos[]; /* NULL-terminated */
-/* Whether the latest message of the other end, which looked like `looked` of protocol number `of` (its place plus 1; 0:
- * none), is of the other side of protocol number `proto`, of which a message `looks` like one. */
-static inline bool ulp_is_other_end(unsigned of, unsigned looked, unsigned proto, enum ulp_looks looks)
-{
-    return of == proto && ulp_looks_side((enum ulp_looks)looked) != ulp_looks_side(looks);
-}
 /* The protocol that may tell a response by that message; NULL: none. */
 static inline const struct ulp_proto *ulp_responds_to(unsigned of, unsigned looked)
 {

@@ -418,13 +418,65 @@ Test(smc, what_one_message_does_not_tell)
     b[40] = 1;
     cr_expect_eq(smc_looks(b, SMC_LEN, true), LOOKS_OTHER, "these bytes are reserved");
     b = message(SMC_TEST_LINK, 0);
-    cr_expect_eq(smc_looks(b, SMC_LEN, true), LOOKS_CLIENT);
+    cr_expect_eq(smc_looks(b, SMC_LEN, true), LOOKS_EITHER, "both ends send it");
     b = message(SMC_CDC, 0);
     cr_expect_eq(smc_looks(b, SMC_LEN, true), LOOKS_OTHER, "it has no token");
     b[7] = 1;
-    cr_expect_eq(smc_looks(b, SMC_LEN, true), LOOKS_FIRST);
+    cr_expect_eq(smc_looks(b, SMC_LEN, true), LOOKS_FIRST_EITHER, "both ends send it");
     b[8] = 1;
     cr_expect_eq(smc_looks(b, SMC_LEN, true), LOOKS_OTHER);
+}
+
+Test(smc, who_adds_links_tells_the_server)
+{
+    static const struct {
+        uint8_t type, flags;
+        enum ulp_looks looks;
+    } cases[] = {{SMC_ADD_LINK, 0, LOOKS_EITHER},          {SMC_ADD_LINK, 0x80, LOOKS_CLIENT},
+                 {SMC_ADD_LINK_CONT, 0, LOOKS_SERVER},     {SMC_ADD_LINK_CONT, 0x80, LOOKS_CLIENT},
+                 {SMC_REQUEST_ADD_LINK, 0, LOOKS_CLIENT},  {SMC_REQUEST_ADD_LINK, 0x80, LOOKS_SERVER},
+                 {SMC_DELETE_RKEY, 0, LOOKS_EITHER},       {0x20 | SMC_ADD_LINK, 0, LOOKS_SERVER},
+                 {0x20 | SMC_ADD_LINK, 0x80, LOOKS_CLIENT}};
+
+    for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+        uint8_t *b = message(cases[i].type, cases[i].flags);
+        if (cases[i].type & 0x20)
+            store_be16(b + 1, SMC_LEN);
+        cr_expect_eq(smc_looks(b, SMC_LEN, true), cases[i].looks, "%u", i);
+    }
+}
+
+/* No CLC: the server is who asks for a link, also if the client's data come first. */
+Test(smc, the_server_is_who_adds_a_link)
+{
+    struct run *r = run_new(NULL);
+    uint8_t *b = message(0x20 | SMC_ADD_LINK, 0);
+    struct pkt *p;
+
+    store_be16(b + 1, SMC_LEN);
+    say(r, TARGET, 100, b);
+    acknowledge(r, HOST, 100);
+    say(r, HOST, 5, message(SMC_TEST_LINK, 0));
+    acknowledge(r, TARGET, 5);
+    with_reth(r, HOST, OP_WRITE_ONLY, 6, VA, RKEY, 100, 100);
+    p = cdc(r, 7, 1, 100, 0);
+    cr_expect(says(p, "SMC-R Data token 0x1 of the server up to cursor 0:100"), "%s", p->note.ulp);
+    run_free(r);
+}
+
+/* Two requests of both ends that both may send: together they tell the protocol. */
+Test(smc, messages_of_both_ends_agree)
+{
+    struct run *r = run_new(NULL);
+
+    say(r, HOST, 5, message(SMC_TEST_LINK, 0));
+    acknowledge(r, TARGET, 5);
+    say(r, TARGET, 100, message(SMC_TEST_LINK, 0x80));
+    acknowledge(r, HOST, 100);
+    run_end(r);
+    cr_expect_eq(r->n_over, 1);
+    cr_expect_eq(r->over[0].ended, ULP_COMPLETED);
+    run_free(r);
 }
 
 Test(smc, a_number_of_keys_beyond_the_message)

@@ -62,7 +62,7 @@ static uint32_t peer_of(const struct ulp *u, uint32_t flow)
 
 static bool may_be_known(const struct guess *g)
 {
-    return g->proto && g->tries < GUESS_TRIES;
+    return g->last.proto && g->tries < GUESS_TRIES;
 }
 
 static bool is_data(const struct pkt *p)
@@ -150,7 +150,7 @@ void held_keep(struct ulp *u, const struct event *e)
 {
     uint32_t peer;
 
-    if (LIKELY(!u->guesses[e->flow].proto && !u->n_held) || u->held_again || !is_of_use(e))
+    if (LIKELY(!u->guesses[e->flow].last.proto && !u->n_held) || u->held_again || !is_of_use(e))
         return;
     peer = peer_of(u, e->flow);
     if ((may_be_known(&u->guesses[e->flow]) || (peer != FLOW_NONE && may_be_known(&u->guesses[peer]))) && keep(u, e))
