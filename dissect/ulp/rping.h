@@ -14,6 +14,10 @@ struct rping {
 };
 /* `b` has RPING_LEN bytes. */
 void rping_get(struct rping *r, const uint8_t *b);
+/* A strict test of a SEND's bytes: LOOKS_CLIENT for memory of a program. Two are needed, or one and its response. */
+enum ulp_looks rping_looks(const uint8_t *b, uint32_t len, bool whole);
+/* Whether a whole message of the server, zeros, goes on behind `asked`. */
+bool rping_responds(const uint8_t *b, uint32_t len, const struct ulp_body *asked);
 void rping_layers(struct pkt *p, const struct ulp_body *body);
 
 /* clang-format off */

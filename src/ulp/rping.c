@@ -58,7 +58,7 @@ static bool rping_message(struct ulp_conn *c, struct ulp_message *m)
 {
     struct ulp_command *cmd;
 
-    if (m->body.len != RPING_LEN)
+    if (m->body.len != RPING_LEN || (m->side == ULP_CLIENT && rping_looks(m->body.b, m->body.len, true) == LOOKS_OTHER))
         return false;
     if (!m->again && m->side == ULP_CLIENT) {
         begin(c, m);
@@ -112,6 +112,8 @@ const struct ulp_proto ulp_rping = {
     .name = "rping",
     .word = "rping",
     .size = sizeof(struct turn),
+    .looks = rping_looks,
+    .responds = rping_responds,
     .message = rping_message,
     .either_way = true,
     .name_text = rping_name_text,
