@@ -146,6 +146,8 @@ def same_call(row, seen):
     program, name = re.search(r"; (\w+)[.](\w+)", server).groups()
     if (v["xid"], v["program"], v["version"]) != (int(xid, 0), *PROGRAMS[program]) or v["procedure_name"] != name:
         return False
+    if v["credits_requested"] != int(re.search(r"RDMA_\w+ credits (\d+)", server)[1]) or not 0 < v["credits_granted"] <= v["credits_requested"]:
+        return False
     purpose = procedure.split()[1]
     if row["name"].split()[-1] != (PURPOSE.get(purpose, purpose) if name == "COMPOUND" else name):
         return False
@@ -271,13 +273,17 @@ def smb_bytes(path, rows):
             yield "%s: %s moved %d bytes, the response says %d" % (path, row["command"], moved, row["values"]["moved"])
     if sum(row["bytes_to_client"] + row["bytes_from_client"] for row in rows) != 200011:
         yield "%s: not the bytes of the files" % path
+    left = [row["values"]["messages_left"] for row in rows[1:]]  # of 255 credits
+    if None in left or not 0 < min(left) <= max(left) < 255:
+        yield "%s: credits of SMB Direct: %s" % (path, left)
 
 
 # --- SMC-R ------------------------------------------------------------------------------------------------------------------------------
 def smc(path, rows):
     """What is wrong: no kernel witnessed; the bytes written are those by which the cursors in the CDC messages moved."""
     data = [(r["bytes_from_client"], r["asked_bytes_from_client"], r["values"]["cursor_wrap"], r["values"]["cursor"]) for r in rows if r["name"] == "Data"]
-    if data != [(5, 5, 0, 5), (65531, 65531, 1, 0), (5, 5, 1, 5)]:
+    blocked = [r["values"]["write_blocked"] for r in rows if r["name"] == "Data"]
+    if data != [(5, 5, 0, 5), (65531, 65531, 1, 0), (5, 5, 1, 5)] or blocked != [0, 1, 0]:  # the ring is full behind the second
         yield "%s: data %s" % (path, data)
     llc = [(r["name"], r["status"], r["command_frame"], r["response_frame"]) for r in rows if r["name"] != "Data"]
     if llc != [("Confirm Link (v2)", "answered", 11, 13), ("Add Link (v2)", "refused", 15, 17), ("Delete RKey (v2)", "answered", 105, 109), ("Delete RKey (v2)", "answered", 106, 110)]:

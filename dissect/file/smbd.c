@@ -16,6 +16,7 @@ static bool get_negotiation(struct smbd *m, const uint8_t *b, uint32_t len)
         return false;
     m->kind = len == SMBD_NEGOTIATE_LEN ? SMBD_NEGOTIATE : SMBD_NEGOTIATE_RESPONSE;
     m->status = len == SMBD_NEGOTIATE_LEN ? 0 : load_le32(b + 12);
+    m->granted = len == SMBD_NEGOTIATE_LEN ? 0 : load_le16(b + 10);
     return true;
 }
 
@@ -26,6 +27,7 @@ bool smbd_get(struct smbd *m, const uint8_t *b, uint32_t len, bool greeting, boo
         return true;
     if (len < 20 || load_le16(b + 6) || load_le16(b + 4) > 1)
         return false;
+    m->granted = load_le16(b + 2);
     m->remaining = load_le32(b + 8);
     m->at = load_le32(b + 12);
     m->n_data = load_le32(b + 16);
@@ -181,6 +183,8 @@ bool smb2_get(struct smb2 *s, const uint8_t *b, uint32_t len, uint32_t lost, uin
     s->len = next >= SMB2_LEN && next <= len - at ? next : len - at;
     s->command = load_le16(p + 12);
     s->response = responds(p);
+    s->charge = load_le16(p + 6);
+    s->credits = load_le16(p + 14);
     s->async = load_le32(p + 16) & 2;
     s->status = s->response ? load_le32(p + 8) : 0;
     s->message_id = load_le64(p + 24);

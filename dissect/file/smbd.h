@@ -26,6 +26,7 @@ struct smbd {
     enum smbd_kind kind;
     uint32_t status;                /* of a negotiate response: NTSTATUS */
     uint32_t remaining, at, n_data; /* of a data message: at: first byte of the data, n_data: bytes of them */
+    uint16_t granted;               /* messages that its receiver may send in addition; not of a negotiate request */
 };
 /* The message at `b`; false: it is none. `greeting`: it may be a negotiation; else 20 and 32 bytes are data messages.
  * `whole`: all bytes are there. */
@@ -46,7 +47,8 @@ enum { SMB2_READ = 8, SMB2_WRITE = 9, SMB2_IOCTL = 11, SMB2_CANCEL = 12 };
 struct smb2 {
     uint16_t command;
     bool response, async;
-    uint32_t status; /* of a response: NTSTATUS */
+    uint32_t status;          /* of a response: NTSTATUS */
+    uint16_t charge, credits; /* what a request takes; what it asks for, or its response grants */
     uint64_t message_id, session;
     uint32_t tree;
     uint32_t at, len; /* in the compound; len: up to the next message or the end */

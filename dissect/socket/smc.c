@@ -95,6 +95,7 @@ static void get_cdc(struct smc *m, const uint8_t *b)
     m->token = load_be32(b + 4);
     get_cursor(&m->producer, b + 8);
     get_cursor(&m->consumer, b + 16);
+    m->blocked = b[24] & 0x80;
     m->failover = b[24] & 0x08;
     m->closing = b[25];
 }
@@ -467,11 +468,15 @@ static bool is_not_v2(const uint8_t *p, uint32_t len)
 #define MESSAGE                                                                                                        \
     NUMBER(NULL, 0, 1, FT_UINT8, BASE_HEX, &type_desc, "smc.llc_msg", "LLC Message", "Type of the message."),          \
         NUMBER(is_not_v2, 1, 1, FT_UINT16, BASE_DEC, NULL, "smc.length", "SMC Length", "Bytes of the message.")
+static const struct vname eyecatchers[] = {{0, "rings begin with an eyecatcher"}, {3, "rings begin with data"}};
+static const struct vdesc eyecatcher_desc = VDESC_NAMES(eyecatchers);
 static const struct field smc_llc_fields[] = {
     MESSAGE,
     FLAG(is_confirm_rkey_cont, 24, "rdma.smc.llc.response", "Response", "It answers a request."),
     FLAG(is_confirm_rkey_cont, 26, "rdma.smc.confirm_rkey_cont.negative", "Negative", "The memory was not taken."),
     FLAG(is_confirm_link, 24, "smc.confirm.link.response", "Response", "It answers a request."),
+    FIELD_ROW(is_confirm_link, 30, 2, FT_UINT8, BASE_HEX, &eyecatcher_desc, 0, "rdma.smc.confirm.link.no_eyecatcher",
+              "No RMBE Eyecatcher", "0: each of the sender's rings begins with an eyecatcher of four bytes."),
     FLAG(is_add_link, 24, "smc.add.link.response", "Response", "It answers a request."),
     FLAG(is_add_link_cont, 24, "smc.add.link.cont.response", "Response", "It answers a request."),
     FLAG(is_request_add_link, 24, "smc.request.add.link.response", "Response", "It answers a request."),

@@ -72,6 +72,7 @@ struct smc {
     uint32_t token; /* of CDC: of the RMB element of its receiver */
     struct smc_cursor producer, consumer;
     bool failover;   /* of CDC: it only says where the ring is written, on a link that takes over from another one */
+    bool blocked;    /* of CDC: its sender has more to write, and the ring has no room */
     uint8_t closing; /* of CDC: flags of the state of the connection: 80 sending done, 40 closed, 20 abnormal */
 };
 /* The message at `b`; false: it is none. */

@@ -19,6 +19,7 @@ struct own {
     bool cut;                       /* it was not captured */
     bool cut_lists;                 /* neither were all of its lists of chunks: `written` is not known */
     uint32_t in_chunk;              /* bytes of the reply in the reply chunk, which were not all there */
+    uint16_t asked, granted;        /* credits: calls that the client would send, and may; larger ones as UINT16_MAX */
 };
 ULP_OWN_AS(struct own)
 
@@ -169,6 +170,7 @@ static void take_cut_call(struct ulp_conn *c, struct ulp_message *m, const struc
 
     if (!cmd)
         return;
+    own_of(cmd)->asked = (uint16_t)min_u32(h->credits, UINT16_MAX);
     cmd->untold[ULP_TO_CLIENT] = cmd->untold[ULP_FROM_CLIENT] = true;
     for (enum rpcrdma_list list = RPCRDMA_READS; list < RPCRDMA_END; list++)
         offer_list(c, cmd, m, h, list);
@@ -182,8 +184,10 @@ static void take_call(struct ulp_conn *c, struct ulp_message *m, const struct rp
 
     if (!m->again) {
         cmd = take_head(c, m, h->xid | (m->side == ULP_SERVER ? CALLBACK : 0));
-        if (cmd)
+        if (cmd) {
+            own_of(cmd)->asked = (uint16_t)min_u32(h->credits, UINT16_MAX);
             offer(c, cmd, m, h);
+        }
     }
     rpcrdma_layers(m->show, &m->body, h);
     if (h->proc != RPCRDMA_NOMSG)
@@ -312,6 +316,7 @@ static void complete(struct ulp_conn *c, struct ulp_message *m, const struct rpc
         ulp_inline(cmd, ULP_TO_CLIENT, end->inside);
     o->written = written_to(m, h, WRITE_LIST | REPLY_CHUNK);
     o->rdma_error = h->proc == RPCRDMA_ERROR ? (uint8_t)h->error : 0;
+    o->granted = (uint16_t)min_u32(h->credits, UINT16_MAX);
     o->cut = h->proc == RPCRDMA_NOMSG ? ulp_kept_cut(cmd) : m->cut;
     o->in_chunk = h->proc == RPCRDMA_NOMSG ? written_to(m, h, REPLY_CHUNK) : 0;
     keep_outcome(o, end);
@@ -532,6 +537,8 @@ static void rpcrdma_values(const struct ulp_command *c, ulp_take *take, void *us
     const struct ulp_value values[] = {
         {"xid", NULL, (uint32_t)c->key, true},
         {"callback", NULL, c->by_server, true},
+        {"credits_requested", NULL, o->asked, o->asked != 0},
+        {"credits_granted", NULL, o->granted, o->granted != 0},
         {"program", NULL, r.program, o->known},
         {"program_name", program ? program : "", 0, o->known},
         {"version", NULL, r.version, o->known},

@@ -14,6 +14,9 @@ struct peer {
     bool busy[ULP_SIDES];
     bool answers[ULP_SIDES];      /* the message under way is a response */
     uint64_t answered[ULP_SIDES]; /* its MessageId */
+    /* messages that the side may still send: `counted` since the connection was negotiated */
+    bool counted;
+    uint32_t left[ULP_SIDES];
 };
 
 /* What a request keeps. */
@@ -22,6 +25,9 @@ struct own {
     uint32_t tree, count, status, done, channel; /* done: bytes that the response says were moved */
     uint32_t control;                            /* of IOCTL */
     uint16_t command;
+    uint16_t charge, requested, granted; /* credits of SMB2: what it takes, asks for, and gets */
+    uint16_t left;                       /* credits of SMB Direct: messages that its sender may still send behind it */
+    bool left_known;
     bool negotiate;            /* of SMB Direct, none of SMB2 */
     bool cut, cut_in_response; /* the body of the request was not captured, or that of the response */
 };
@@ -57,6 +63,7 @@ static bool smbd_unasked(struct ulp_conn *c, struct ulp_message *m, const struct
 
 static bool begin(struct ulp_conn *c, struct ulp_message *m, const struct smb2 *s)
 {
+    const struct peer *peer = ulp_state(c);
     struct ulp_command *cmd;
 
     if (s->command == SMB2_CANCEL)
@@ -72,6 +79,10 @@ static bool begin(struct ulp_conn *c, struct ulp_message *m, const struct smb2 *
                                 .channel = s->channel,
                                 .control = s->control,
                                 .cut = s->cut,
+                                .charge = s->charge,
+                                .requested = s->credits,
+                                .left = (uint16_t)min_u32(peer->left[m->side], UINT16_MAX),
+                                .left_known = peer->counted,
                                 .command = s->command};
     offer(c, cmd, s, &m->body);
     return true;
@@ -79,9 +90,12 @@ static bool begin(struct ulp_conn *c, struct ulp_message *m, const struct smb2 *
 
 static bool complete(struct ulp_conn *c, struct ulp_message *m, const struct smb2 *s)
 {
-    struct ulp_command *cmd = s->status == SMB2_STATUS_PENDING ? NULL : ulp_find(c, s->message_id);
+    struct ulp_command *cmd = ulp_find(c, s->message_id);
 
     if (!cmd)
+        return false;
+    own_of(cmd)->granted = (uint16_t)(own_of(cmd)->granted + s->credits);
+    if (s->status == SMB2_STATUS_PENDING)
         return false;
     own_of(cmd)->status = s->status;
     own_of(cmd)->done = s->count;
@@ -215,6 +229,35 @@ static void take_negotiation(struct ulp_conn *c, struct ulp_message *m, const st
     m->command = cmd;
 }
 
+/* A message takes a credit of its sender, and grants some to the other end. Where they do not suffice, messages are
+ * missing. */
+static void count_credits(struct ulp_conn *c, const struct ulp_message *m, const struct smbd *d)
+{
+    struct peer *peer = ulp_state(c);
+    enum ulp_side other = ulp_other_side(m->side);
+
+    if (d->kind == SMBD_NEGOTIATE_RESPONSE) {
+        peer->counted = !d->status;
+        peer->left[ULP_CLIENT] = d->granted;
+        peer->left[ULP_SERVER] = 0;
+    } else if (d->kind == SMBD_DATA) {
+        peer->counted = peer->counted && peer->left[m->side] && !m->hole;
+        peer->left[m->side] -= peer->left[m->side] > 0;
+        peer->left[other] = min_u32(peer->left[other] + d->granted, UINT16_MAX);
+    }
+}
+
+/* What a message without data says. */
+static void say_credits(const struct ulp_conn *c, struct ulp_message *m)
+{
+    const struct peer *peer = ulp_state(c);
+    int n = snprintf(m->says, sizeof m->says, " credits: %u requested, %u granted", (unsigned)load_le16(m->body.b),
+                     (unsigned)load_le16(m->body.b + 2));
+
+    if (peer->counted && !m->again && n > 0 && (size_t)n < sizeof m->says)
+        snprintf(m->says + n, sizeof m->says - (size_t)n, ", %u left", peer->left[m->side]);
+}
+
 /* A retransmitted message: what it shows by itself. */
 static void show_again(struct ulp_message *m, const struct smbd *d)
 {
@@ -237,11 +280,12 @@ static bool smbd_message(struct ulp_conn *c, struct ulp_message *m)
         return false;
     m->once = d.kind == SMBD_DATA && !d.n_data;
     peer->spoke[m->side] |= d.kind == SMBD_DATA;
+    if (!m->again)
+        count_credits(c, m, &d);
     if (d.kind == SMBD_DATA && d.n_data)
         snprintf(m->says, sizeof m->says, " %u bytes of a message, %u follow", d.n_data, d.remaining);
     else if (d.kind == SMBD_DATA)
-        snprintf(m->says, sizeof m->says, " credits: %u requested, %u granted", (unsigned)load_le16(m->body.b),
-                 (unsigned)load_le16(m->body.b + 2));
+        say_credits(c, m);
     if (m->show)
         smbd_layers(m->show, &m->body, &d);
     if (m->again)
@@ -315,6 +359,10 @@ static void smbd_values(const struct ulp_command *c, ulp_take *take, void *user)
         {"length", NULL, o->count, moves && !o->cut},
         {"channel", NULL, o->channel, moves && !o->cut},
         {"moved", NULL, o->done, moves && done && !o->cut_in_response},
+        {"credit_charge", NULL, o->charge, !o->negotiate},
+        {"credits_requested", NULL, o->requested, !o->negotiate},
+        {"credits_granted", NULL, o->granted, !o->negotiate && done},
+        {"messages_left", NULL, o->left, o->left_known},
         {"control", NULL, o->control, o->control != 0},
         {"nt_status", NULL, o->status, done},
         {"nt_status_name", status && done ? status : "", 0, done},

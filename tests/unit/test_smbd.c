@@ -406,3 +406,87 @@ Test(smbd, an_ioctl_is_named_and_interfaces_are_shown)
     cr_expect_str_eq(first(r, &m), "SMB Direct Ioctl mid 6 code 0x12345678");
     run_free(r);
 }
+
+/* --- Credits ---------------------------------------------------------------------------------- */
+
+static void take_left(void *user, const struct ulp_value *v)
+{
+    if (strcmp(v->name, "messages_left") == 0 && v->known)
+        *(uint64_t *)user = v->number;
+}
+
+static uint64_t left_of(const struct ulp_command *c)
+{
+    uint64_t left = UINT64_MAX;
+
+    ulp_command_values(c, take_left, &left);
+    return left;
+}
+
+/* The server grants three messages when it answers the negotiation. */
+static void negotiate(struct run *r)
+{
+    const uint8_t ack[4] = {0x1f, 0, 0, 1};
+    uint8_t b[32] = {0, 1, 0, 1};
+
+    store_le(b + 6, 2, 10);
+    store_le(b + 8, 4, 1024);
+    store_le(b + 12, 4, 8192);
+    store_le(b + 16, 4, 65536);
+    put(r, HOST, OP_SEND_ONLY, 4, NULL, 0, b, 20);
+    put(r, TARGET, OP_ACKNOWLEDGE, 4, ack, 4, NULL, 0);
+    store_le(b + 4, 2, 0x100);
+    store_le(b + 6, 2, 0);
+    store_le(b + 8, 2, 10);
+    store_le(b + 10, 2, 3);
+    store_le(b + 12, 4, 0);
+    put(r, TARGET, OP_SEND_ONLY, 99, NULL, 0, b, sizeof b);
+}
+
+Test(smbd, each_message_takes_a_credit)
+{
+    struct run *r = run_new("smbdirect");
+    uint8_t grant[SMBD_DATA_LEN] = {0};
+    struct msg m = {.len = 0};
+    struct pkt *p;
+
+    negotiate(r);
+    for (unsigned i = 0; i < 3; i++) {
+        m.len = 0;
+        smb2(&m, 13, i, 0, 0, 4);
+        say(r, HOST, 5 + i, &m);
+    }
+    grant[2] = 2;
+    p = put(r, TARGET, OP_SEND_ONLY, 100, NULL, 0, grant, SMBD_DATA_LEN);
+    cr_expect(says(p, "SMB Direct credits: 0 requested, 2 granted, 2 left"), "it has 3 of the client's: %s",
+              p->note.ulp);
+    m.len = 0;
+    smb2(&m, 13, 3, 0, 0, 4);
+    say(r, HOST, 8, &m);
+    run_end(r);
+    cr_assert_eq(r->n_over, 5);
+    cr_expect_eq(left_of(&r->over[0]), UINT64_MAX, "the negotiation");
+    for (unsigned i = 0; i < 3; i++)
+        cr_expect_eq(left_of(&r->over[1 + i]), 2 - i, "%u", i);
+    cr_expect_eq(left_of(&r->over[4]), 1);
+    run_free(r);
+}
+
+/* One more than were granted: what granted it was not captured. */
+Test(smbd, credits_that_do_not_suffice_are_not_known)
+{
+    struct run *r = run_new("smbdirect");
+    struct msg m = {.len = 0};
+
+    negotiate(r);
+    for (unsigned i = 0; i < 5; i++) {
+        m.len = 0;
+        smb2(&m, 13, i, 0, 0, 4);
+        say(r, HOST, 5 + i, &m);
+    }
+    run_end(r);
+    cr_expect_eq(left_of(&r->over[3]), 0);
+    cr_expect_eq(left_of(&r->over[4]), UINT64_MAX);
+    cr_expect_eq(left_of(&r->over[5]), UINT64_MAX);
+    run_free(r);
+}

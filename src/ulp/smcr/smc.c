@@ -22,7 +22,8 @@ struct own {
     bool has_link;
     struct smc_cursor from, to;
     bool refused, v2;
-    bool adrift; /* `from` is not known */
+    bool blocked; /* of data: more waits for room */
+    bool adrift;  /* `from` is not known */
 };
 ULP_OWN_AS(struct own)
 
@@ -259,6 +260,7 @@ static void data_end(struct ulp_conn *c, struct ulp_message *m, const struct smc
     own_of(cmd)->adrift = r->adrift;
     own_of(cmd)->to = s->producer;
     own_of(cmd)->closing = s->closing;
+    own_of(cmd)->blocked = s->blocked;
     ulp_complete(c, cmd, m, s->closing, s->closing & ABNORMAL);
     m->command = cmd;
 }
@@ -471,7 +473,7 @@ static void smc_status(struct buf *b, const struct ulp_command *c)
     if (!o->data)
         buf_puts(b, o->refused ? "refused" : "answered");
     else if (!o->closing)
-        buf_puts(b, "announced");
+        buf_puts(b, o->blocked ? "announced, write blocked" : "announced");
     else
         buf_puts(b, o->closing & ABNORMAL ? "announced, abnormal close"
                     : o->closing & 0x40   ? "announced, closed"
@@ -489,6 +491,7 @@ static void smc_values(const struct ulp_command *c, ulp_take *take, void *user)
         {"to_client", NULL, o->owner == ULP_CLIENT, o->data},
         {"cursor_wrap", NULL, o->to.wrap, o->data},
         {"cursor", NULL, o->to.count, o->data},
+        {"write_blocked", NULL, o->blocked, o->data && c->response},
         {"refused", NULL, o->refused, !o->data && c->response},
     };
 
