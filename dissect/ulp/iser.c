@@ -440,8 +440,48 @@ static const struct field iscsi_fields[] = {
 };
 UPPER_HDR(iscsi, "iscsi", "iSCSI", "iscsi", "iSCSI", ISCSI_LEN);
 
+/* Bytes of the name of a key; its length: there is no "=". */
+static uint32_t name_len(const uint8_t *b, uint32_t len)
+{
+    const uint8_t *end = len ? memchr(b, '=', len) : NULL;
+
+    return end ? (uint32_t)(end - b) : len;
+}
+
+static bool is_no_pair(const uint8_t *b, uint32_t len)
+{
+    uint32_t n = name_len(b, len);
+
+    return !n || n == len;
+}
+
+static bool key_name_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    const uint8_t *b = layer_bytes(p, l);
+
+    *v = (struct value){.type = FT_STRING, .p = b, .len = name_len(b, l->len)};
+    return !is_no_pair(b, l->len);
+}
+
+static bool key_value_get(const struct pkt *p, const struct layer *l, struct value *v)
+{
+    const uint8_t *b = layer_bytes(p, l);
+    uint32_t n = name_len(b, l->len);
+
+    if (is_no_pair(b, l->len))
+        return false;
+    *v = (struct value){.type = FT_STRING, .p = b + n + 1, .len = l->len - n - 1};
+    return true;
+}
+
 static const struct field iscsi_key_fields[] = {
     FIELD_AT(NULL, 0, 0, FT_STRING, "iscsi.keyvalue", "KeyValue", "A key of the negotiation."),
+    FIELD_GET(key_name_get, FT_STRING, BASE_NONE, NULL, FLD_HIDDEN, "rdma.iscsi.key.name", "Name",
+              "What is negotiated."),
+    FIELD_GET(key_value_get, FT_STRING, BASE_NONE, NULL, FLD_HIDDEN, "rdma.iscsi.key.value", "Value",
+              "What its sender says."),
+    FIELD_ROW(is_no_pair, 0, 0, FT_NONE, BASE_NONE, NULL, 0, "iscsi.keyvalue.invalid", "Invalid key/value pair",
+              "It is no name with a value."),
 };
 UPPER_HDR(iscsi_key, "rdma.iscsi.key", "iSCSI key", "iscsi", NULL, 0);
 

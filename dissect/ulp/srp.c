@@ -302,17 +302,23 @@ static const struct field srp_memory_fields[] = {
 };
 UPPER_HDR(srp_memory, "rdma.srp.memory", "SRP memory descriptor", "srp", NULL, MEMORY_LEN);
 
+#define MULTICHANNEL(when, at, blurb)                                                                                  \
+    FIELD_ROW(when, 8 * (at) + 6, 2, FT_UINT8, BASE_DEC, NULL, 0, "rdma.srp.login.channels", "Channels", blurb)
+#define IMMEDIATE_AT(when, at)                                                                                         \
+    NUMBER(when, at, 2, FT_UINT16, BASE_DEC, NULL, "rdma.srp.login.immediate_at", "Immediate Data Offset",             \
+           "Byte of a command at which its immediate data begin.")
+
 static const struct field srp_login_cm_fields[] = {
     TYPE_ROW(11),
     TAG_ROW(0),
     NUMBER(NULL, 8, 2, FT_UINT16, BASE_HEX, NULL, "rdma.srp.login.formats", "Buffer Formats",
            "Formats of descriptors: 2 direct, 4 indirect."),
     FLAG(NULL, 80, "rdma.srp.login.immediate", "Immediate Data", "The initiator wants to send data in commands."),
+    MULTICHANNEL(NULL, 10, "Multichannel action: what becomes of other channels."),
     WORD(NULL, 12, "rdma.srp.login.iu_len", "Requested IU Length", "Bytes of the longest unit of the initiator."),
     FIELD_AT(NULL, 16, 16, FT_BYTES, "rdma.srp.login.initiator", "Initiator Port", "Identifier of the initiator."),
     FIELD_AT(NULL, 32, 16, FT_BYTES, "rdma.srp.login.target", "Target Port", "Identifier of the target."),
-    NUMBER(NULL, 48, 2, FT_UINT16, BASE_DEC, NULL, "rdma.srp.login.immediate_at", "Immediate Data Offset",
-           "Byte of a command at which its immediate data begin."),
+    IMMEDIATE_AT(NULL, 48),
 };
 UPPER_HDR(srp_login_cm, "rdma.srp.login_cm", "SRP login (RDMA-CM)", "srp", NULL, 56);
 
@@ -334,6 +340,12 @@ static const struct field srp_login_fields[] = {
          "Bytes of the longest unit that the target sends."),
     NUMBER(NULL, 24, 2, FT_UINT16, BASE_HEX, NULL, "rdma.srp.login.formats", "Buffer Formats",
            "Formats of descriptors: 2 direct, 4 indirect."),
+    FLAG(is_login_req, 8 * 26, "rdma.srp.login.immediate", "Immediate Data",
+         "The initiator wants to send data in commands."),
+    FLAG(is_login_rsp, 8 * 26, "rdma.srp.login.immediate", "Immediate Data", "The target takes data in commands."),
+    MULTICHANNEL(is_login_req, 26, "Multichannel action: what becomes of other channels."),
+    MULTICHANNEL(is_login_rsp, 26, "Multichannel result: what became of them."),
+    IMMEDIATE_AT(is_login_req, 28),
     FIELD_AT(is_login_req, 32, 16, FT_BYTES, "rdma.srp.login.initiator", "Initiator Port",
              "Identifier of the initiator."),
     FIELD_AT(is_login_req, 48, 16, FT_BYTES, "rdma.srp.login.target", "Target Port", "Identifier of the target."),

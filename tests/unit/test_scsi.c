@@ -249,6 +249,49 @@ Test(iser, a_login_says_which_target)
     run_free(r);
 }
 
+/* The text of field `name` of key number `i` of the packet; "": it has none. */
+static const char *key_text(const struct pkt *p, unsigned i, const char *name)
+{
+    static char text[64];
+    struct value v;
+
+    for (unsigned l = 0; l < p->n_layers; l++) {
+        const struct layer *at = &p->layers[l];
+        if (at->hdr != &iscsi_key_hdr || i--)
+            continue;
+        for (unsigned f = 0; f < at->hdr->nfields; f++) {
+            if (strcmp(at->hdr->fields[f].abbrev, name) != 0 || !field_value(&at->hdr->fields[f], p, at, &v))
+                continue;
+            snprintf(text, sizeof text, "%.*s", v.type == FT_STRING ? (int)v.len : 3,
+                     v.type == FT_STRING ? (const char *)v.p : "yes");
+            return text;
+        }
+        break;
+    }
+    return "";
+}
+
+Test(iser, a_key_is_a_name_and_a_value)
+{
+    static const char keys[] = "MaxBurstLength=262144\0A=b=c\0Alias=\0=none\0nothing";
+    static const struct {
+        const char *name, *value, *invalid;
+    } cases[] = {
+        {"MaxBurstLength", "262144", ""}, {"A", "b=c", ""}, {"Alias", "", ""}, {"", "", "yes"}, {"", "", "yes"}};
+    struct run *r = run_new("iser");
+    struct pdu c;
+    struct pkt *p;
+
+    pdu(&c, 0x10, ISCSI_LOGIN, 0x87, ITT, keys, sizeof keys - 1); /* without the last zero */
+    p = say(r, HOST, 5, &c);
+    for (unsigned i = 0; i < ARRAY_LEN(cases); i++) {
+        cr_expect_str_eq(key_text(p, i, "rdma.iscsi.key.name"), cases[i].name);
+        cr_expect_str_eq(key_text(p, i, "rdma.iscsi.key.value"), cases[i].value);
+        cr_expect_str_eq(key_text(p, i, "iscsi.keyvalue.invalid"), cases[i].invalid, "%u", i);
+    }
+    run_free(r);
+}
+
 Test(iser, lengths_that_do_not_fit_are_refused)
 {
     struct pdu c;
