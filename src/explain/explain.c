@@ -33,6 +33,8 @@ static void report_copy(struct explainer *x, const struct event *e, struct flow_
             incident_is(st, SAY(REQUESTS_TWICE_OR_AGAIN));
     }
     incident_frame(st, ROLE_EVIDENCE, frame_u32(e->p));
+    if (e->p->op->flags & (OPF_READ_REQ | OPF_ATOMIC_REQ))
+        st->facts[0].op = e->p->bth.opcode + 1u;
 }
 
 /* Where the first packet of a flow came from and went to on its link, and in which class. */

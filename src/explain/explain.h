@@ -46,8 +46,9 @@ struct fact {
     uint32_t lost, instead, nak, again, answer, other;
 };
 
-#define INCIDENT_FACTS 10
-#define INCIDENTS_MAX  12000 /* incidents kept; further ones are only counted */
+#define INCIDENT_FACTS  10
+#define INCIDENT_CAUSES 3     /* that an incident which is possible may have, at most */
+#define INCIDENTS_MAX   12000 /* incidents kept; further ones are only counted */
 /* Of these, so many may be made while packets pass; the rest is for lost time without an incident, and for
  * incidents of several connections. */
 #define INCIDENTS_EARLY 10000
@@ -66,6 +67,9 @@ struct incident {
     uint8_t place;     /* enum place */
     uint8_t certainty; /* enum certainty */
     uint8_t n_facts;   /* in `facts` */
+    /* all causes that its sentences name, its own first: more than one only if it is possible; 0: explain_end() has not
+     * been called */
+    uint8_t n_causes, causes[INCIDENT_CAUSES];
     uint16_t n_frames; /* in `frames` */
     uint16_t own;      /* frames of its own tap, the first ones */
     uint32_t number;   /* from 1, in the order of the output; 0: explain_end() has not been called */

@@ -420,6 +420,8 @@ static inline uint32_t *fresh_of(struct explainer *x, uint32_t qpn)
 {
     return &x->fresh[qpn % FRESH_SLOTS];
 }
+/* Likewise (or_causes.c), when all is settled: which causes an incident may have. */
+void explain_or_causes(struct explainer *x);
 /* End of the capture (unused_conns.c): wrong ICRCs that the adapter had not inserted yet are no damage. Then: append
  * what there is to say of them; nothing if there are none. */
 void explain_early_icrcs(struct explainer *x);

@@ -346,6 +346,7 @@ void explain_end(struct explainer *x)
     doubt(x);
     doubt_merged(x);
     settle_refusals(x);
+    explain_or_causes(x);
     sort(x);
     explain_events(x);
     explain_set_clocks(x);

@@ -52,10 +52,21 @@ static void also_json(struct explainer *x, const struct explain_opts *opts, cons
     buf_free(&tap);
 }
 
+/* Every cause that it may have, its own first. */
+static void causes_json(struct buf *b, const struct incident *s)
+{
+    buf_printf(b, "\"causes\":[\"%s\"", cause_table[s->cause].name);
+    for (unsigned i = 1; i < s->n_causes; i++)
+        buf_printf(b, ",\"%s\"", cause_table[s->causes[i]].name);
+    buf_puts(b, "],");
+}
+
 /* Members of an incident that other commands do not write. */
 static void more_json(struct explainer *x, const struct explain_opts *o, const struct incident *s, struct buf *b)
 {
-    buf_puts(b, ",\"frame_list\":[");
+    buf_puts(b, ",");
+    causes_json(b, s);
+    buf_puts(b, "\"frame_list\":[");
     incident_frames_put(b, s, s->n_frames);
     buf_printf(b, "],\"more_frames\":%u,", s->times);
     files_json(b, o, s);

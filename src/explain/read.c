@@ -186,7 +186,7 @@ static void suppose_lost_response(struct incident *st, const struct response_sta
         incident_is(st, SAY(RESPONSE_BROKEN_OFF, .psn = f->psn, .other = a->frame, .n = a->again,
                             .instead = a->rsp_last, .again = again));
     else
-        incident_is(st, SAY(RESPONSE_NOT_SEEN, .psn = f->psn, .other = a->frame, .again = again));
+        incident_is(st, SAY(RESPONSE_NOT_SEEN, .op = a->opcode + 1u, .psn = f->psn, .other = a->frame, .again = again));
     if (!f->seen && f->dropped > a->frame)
         incident_add(st, SAY(DROPPED_AHEAD, .psn = f->psn, .other = f->dropped));
 }

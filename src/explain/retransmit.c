@@ -264,7 +264,7 @@ static struct incident *report_silence(struct explainer *x, const struct event *
     if (broke_off(st, last) && timeline_others_sent(x->timeline, e->flow, last->ts))
         incident_add(st, SAY(OTHERS_SENT, .time = e->p->frame->ts - last->ts));
     if (st->cause == CAUSE_LOST_ACK && is_too_short(e, st->silence))
-        st->certainty = POSSIBLE; /* its requester may have missed an earlier response */
+        incident_add(st, SAY(OR_EARLIER, .n = 0));
     return st;
 }
 
@@ -499,6 +499,8 @@ void explain_back(struct explainer *x, const struct event *e, struct flow_notes 
 
     if (is_implied(e))
         t->responses.implied = e->p->bth.psn;
+    if (t->hypotheses.answers_due && psn_diff(t->hypotheses.answered_psn, e->p->bth.psn) >= 0)
+        t->hypotheses.answered = NO_INCIDENT; /* one more copy: which of them the next response is for is not known */
     report_back(x, e, t);
     st = e->moved && e->why == BACK_SILENCE ? incident_at(x, t->hypotheses.open) : NULL;
     if (st)

@@ -160,8 +160,10 @@ def answer_suffered(truth, incident, ends, start, end):
 
 def one_may_have_suffered(truth, incident, view, ends, start, end):
     """Whether one of the frames that an incident calls lost may be so, which says no more than that it, what followed it or a response to it was
-    lost: what suffered at that time has its PSN or one of those behind."""
+    lost, or, if it says so, what was before it: what suffered at that time has its PSN or one of those behind."""
     psns = psns_suffered(truth, ends, start, end) | psns_suffered(truth, ends, start, end, answers=True)
+    if psns and "an earlier one was missing" in (incident["text"] or ""):
+        return True
     named = [frame for n, frame in frames_of(incident, view) if n in incident["frames"].get("lost", [])]
     return any(frame_suffered(truth, data) or any((psn - bth(data)[0]) % (1 << 24) < 1 << 23 for psn in psns) for _, _, data in named)
 
@@ -246,10 +248,33 @@ def senders_to_one(truth):
     return max(sum(1 for _, to in pairs if to == one) for _, one in pairs)
 
 
+CAUSES_MAX = 3  # that a statement may leave open
+# Words of which one is in its text for each cause that it leaves open.
+WORDS = {"packet-loss": ("request", "lost"), "lost-last-packet": ("lost",), "lost-ack": ("response", "acknowledges", "RNR NAK"), "lost-read-response": ("response",),
+         "silent-peer": ("could not respond", "stopped", "are gone"), "early-timeout": ("not sent it yet", "expired"), "duplicate": ("duplicated",),
+         "peer-slow": ("busy",), "pause": ("pause",), "reorder": ("reordered",), "link-down": ("interrupted",), "mtu-black-hole": ("too long",)}
+
+
+def is_said(incident):
+    """Whether its causes are few, more than one only if it is possible, and all in its text."""
+    causes, text = incident["causes"], incident["text"] or ""
+    one = len(causes) == 1
+    return causes[0] == incident["cause"] and (one or (incident["certainty"] == "possible" and len(set(causes)) == len(causes) <= CAUSES_MAX and
+                                                       all(any(w in text for w in WORDS[c]) for c in causes)))
+
+
 def judge(truth, explained, incident, view, slack):
-    """True: the truth agrees; False: it refutes the incident; None: it is not judged. With the reason."""
+    """True: the truth agrees; False: it refutes the incident, of which nothing that it leaves open is so; None: it is not judged. With the reason."""
+    if not is_said(incident):
+        return False, "it may be %s, which its text does not say: %s" % (incident["causes"], incident["text"])
+    judged = [judge_cause(truth, explained, incident, cause, view, slack) for cause in incident["causes"]]
+    return next((j for j in judged if j[0]), judged[0])
+
+
+def judge_cause(truth, explained, incident, cause, view, slack):
+    """The same, of one of its causes."""
     clock = clock_of(truth, explained, incident, view)
-    cause, rows = incident["cause"], [r for r in explained["account"] if r["connection"] == incident["connection"]]
+    rows = [r for r in explained["account"] if r["connection"] == incident["connection"]]
     ends = {r["requester"] for r in rows}
     near = [x for x in truth["incidents"] if (not ends or x["requester"] in ends or x["requester"].split()[0] in ends) and
             overlaps(x, clock.true(incident["start_ns"]), clock.true(incident["end_ns"]), slack)]
@@ -271,9 +296,7 @@ def judge(truth, explained, incident, view, slack):
         return has_pause_frames(view), "no pause frame was captured"
     if cause in FATE and not incident["bill_ns"]:
         return any(FATE[cause] in f["fates"] for f in truth["lost_frames"]), "no frame was " + FATE[cause]
-    # "or ... could not respond": then no frame was lost
-    also = DEAD if incident["certainty"] == "possible" and "could not respond" in (incident["text"] or "") else set()
-    good = [x for x in near if x["cause"] in SAID.get(cause, {cause}) | also]
+    good = [x for x in near if x["cause"] in SAID.get(cause, {cause})]
     start, end = clock.true(first_seen(incident, view)) - slack, clock.true(incident["end_ns"]) + slack
     if cause in LOST and (missed_one_suffered(truth, incident, view, ends, start, end) or answer_suffered(truth, incident, ends, start, end)):
         return True, ""
@@ -283,9 +306,9 @@ def judge(truth, explained, incident, view, slack):
         return False, "true are " + (", ".join(sorted({x["cause"] for x in near})) or "none")
     unsure = incident["certainty"] == "possible" and incident.get("place") is None
     lost = incident.get("frames", {}).get("lost", []) if cause in LOST and len(view.captures) == 1 else []
-    if unsure and lost and not (also and any(x["cause"] in DEAD for x in good)):
+    if unsure and lost:
         return one_may_have_suffered(truth, incident, view, ends, start, end), "none of the frames %s was lost, nor what followed, nor a response" % lost
-    for n in lost if not unsure else []:
+    for n in lost if not unsure and cause == incident["cause"] else []:
         frames = view.captures[0].frames
         if n > len(frames) or not frame_suffered(truth, frames[n - 1][2], clock.true(frames[n - 1][0])):
             return False, "frame %d arrived" % n

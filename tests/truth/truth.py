@@ -54,6 +54,7 @@ HELD_OF |= {"classes": (0.98, 0.98), "dcqcn": (0.98, 0.97), "leafspine": (0.99, 
 HELD_LIKELY = {"credit-wait": 0.9, "lost-ack": 0.9, "reorder": 0.9, "mtu-black-hole": 0.9, "lost-read-response": 0.95, "packet-loss": 0.95,
                "read-depth": 0.95, "throttled": 0.95, "silent-peer": 0.95, "retry-exceeded": 0.95,
                "wrong-class": 0.95}
+HELD_POSSIBLE = 0.98  # of statements that are possible: one of the causes that they leave open is the true one
 # Networks of other seeds, each held by itself: seed and number. 98% of the lost time is in its true state, 2% at most are billed above it, and
 # no statement that is certain is refuted.
 ALSO = (
@@ -181,6 +182,14 @@ STATED_LIKELY_ANYWHERE = (
 # The same of those that are possible, at taps with a floor.
 STATED_POSSIBLE = (
     (1, 122),  # an atomic is requested again, with others, behind one whose response is missing, and then once more
+    (1, 5),    # a request to an atomic, or the response to it, is lost while others are sent again
+    (1, 60),   # an MTU black hole, while connection management is answered
+    (1, 63),   # over IPv6 what is retransmitted at once looks like a duplicate
+    (1, 76),   # over IPv6 ACKs are alike, and some of them are held back until the retransmission, others lost
+    (1, 125),  # responses wait behind a pause, of which no frame was captured
+    (1, 144),  # the responder dies in the middle of a READ response
+    (1, 195),  # a requester goes back for an earlier response, and it looks like an ACK timeout
+    (1, 227),  # a response is lost twice, and then there are two to three copies
 )
 # Accounts that are held at the requester alone as well.
 AT_REQUESTER = (
@@ -363,6 +372,10 @@ def held(results):
             missed.append("%s: %.1f%% of lost time in its true state, held are %.0f%%" % (view, 100 * mean, 100 * right))
         if above > over:
             missed.append("%s: %.2f%% are billed above what was lost, held are %.0f%%" % (view, 100 * above, 100 * over))
+        open_good, open_bad = (sum(n[i] for (v, _, c), n in results.said.items() if v == view and c == "possible") for i in (0, 1))
+        print("%s: of %d possible statements %d have the true cause among those that they leave open" % (view, open_good + open_bad, open_good))
+        if open_good < HELD_POSSIBLE * (open_good + open_bad):
+            missed.append("%s: %d of %d possible statements have the true cause among theirs, held are %.0f%%" % (view, open_good, open_good + open_bad, 100 * HELD_POSSIBLE))
         if refuted is not None and bad > refuted * (good + bad):
             missed.append("%s: %d of %d certain statements are refuted, held are %.0f%%" % (view, bad, good + bad, 100 * refuted))
     return missed + held_of_each(results)

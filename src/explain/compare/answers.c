@@ -139,11 +139,26 @@ static bool may_be_rest(const struct sent *s)
     return (s->opcode & 31) == OP_READ_REQUEST && !s->reth;
 }
 
+/* The cause if the response `r`, which the tap of a flow saw, was lost. */
+static enum cause cause_of_answer(struct explainer *x, uint32_t flow, const struct noted_response *r)
+{
+    const struct read_req *read = req_dir_read(observer_req_dir(x->observer, flow), r->psn, 0);
+
+    return r->answer && read && read->opcode == OP_READ_REQUEST ? CAUSE_LOST_READ_RESPONSE : CAUSE_LOST_ACK;
+}
+
+/* Whether a tap saw the response `r` more than once, and no two of these copies differ. */
+static bool are_alike(const struct explainer *x, uint32_t flow, const struct noted_response *r)
+{
+    struct seen_copies c = copies_of_response(x, flow, r);
+
+    return c.n > 1 && !c.unlike;
+}
+
 /* The other tap saw the response `r`, which this one lacks. */
 static void answer_is_gone(struct explainer *x, struct incident *st, const struct sent *o, uint32_t other,
                            const struct noted_response *r)
 {
-    const struct read_req *read = req_dir_read(observer_req_dir(x->observer, other), r->psn, 0);
     uint32_t there = copies_tap(x, other);
 
     incident_add(st, SAY(TAP_ANSWERED, .other = o->first, .tap = fact_tap(there), .answer = r->first));
@@ -151,7 +166,21 @@ static void answer_is_gone(struct explainer *x, struct incident *st, const struc
     copies_between(x, st, other, st->flow);
     copies_only_lost(st, there, r->first);
     st->proved = true;
-    st->cause = r->answer && read && read->opcode == OP_READ_REQUEST ? CAUSE_LOST_READ_RESPONSE : CAUSE_LOST_ACK;
+    st->cause = cause_of_answer(x, other, r);
+    st->place = PLACE_BEFORE;
+}
+
+/* The other tap saw the response `r` before the retransmission. Its copies are alike, so that nothing tells which of
+ * them came here: it was lost between the two, or late. */
+static void answer_gone_or_late(struct explainer *x, struct incident *st, const struct sent *o, uint32_t other,
+                                const struct noted_response *r)
+{
+    uint32_t there = copies_tap(x, other);
+
+    incident_add(st, SAY(TAP_ANSWERED_OR_LATE, .other = o->first, .tap = fact_tap(there), .answer = r->first));
+    incident_frame_at(st, ROLE_ANSWER, there, r->first);
+    copies_between(x, st, other, st->flow);
+    st->cause = cause_of_answer(x, other, r);
     st->place = PLACE_BEFORE;
 }
 
@@ -173,6 +202,8 @@ void answers_compare(struct explainer *x, struct incident *st, const struct sent
         st->proved = true;
     } else if (here || (answer && !knows_what_it_lacks(x, st->flow))) {
         incident_add(st, SAY(TAP_TOO, .other = o->first, .tap = tap));
+    } else if (answer && answer_came_later(x, st, other, answer) && are_alike(x, other, answer)) {
+        answer_gone_or_late(x, st, o, other, answer);
     } else if (answer && answer_came_later(x, st, other, answer)) {
         incident_add(st, SAY(TAP_ANSWERED_LATE, .other = o->first, .tap = tap, .answer = answer->first));
         incident_frame_at(st, ROLE_ANSWER, there, answer->first);
