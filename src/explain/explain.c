@@ -412,6 +412,8 @@ static void on_response(struct explainer *x, const struct event *e)
         explain_read_response(x, e, t);
     if (UNLIKELY(t->hypotheses.answered != NO_INCIDENT))
         explain_other_answer(x, e, t);
+    if (UNLIKELY(t->hypotheses.had != NO_INCIDENT))
+        explain_had_twice(x, e, t);
     note_answer(x, e, t);
     t->requests.answers +=
         (e->p->op->flags & OPF_ACK) != 0 || !(e->p->op->flags & OPF_READ_RESP) || e->p->op->flags & OPF_END;

@@ -140,6 +140,7 @@ struct incident {
     /* ACK for had_psn: its responder had that PSN before it was sent again (settle.c); had_frame 0: none. lacked_frame:
      * the copy of the next packet that it had not; 0: nothing followed. */
     uint32_t had_psn, had_frame, lacked_frame;
+    uint32_t had_once; /* the first of two such ACKs, which alone tells nothing; had_frame is the second one */
     uint32_t tried_frame, tried_again; /* a retransmission of that packet in vain, and the next one; 0: none */
     bool of_time;                      /* made for lost time that no other incident explains */
     bool is_request;                   /* psn is of a request (else of a response) */

@@ -373,7 +373,9 @@ bool explain_copy_is_sent(struct explainer *x, const struct event *e, const stru
  * if each copy has one, neither a request nor a response was lost. */
 void explain_settle(struct explainer *x, const struct event *e, struct flow_notes *t);
 void explain_other_answer(struct explainer *x, const struct event *e, struct flow_notes *t);
-/* A response behind the first ACK after a retransmission on ACK timeout: does it show that more had arrived? */
+/* A response behind the first ACK after a retransmission on ACK timeout: is it a second ACK for the same PSN; and does
+ * it show that more had arrived? */
+void explain_had_twice(struct explainer *x, const struct event *e, const struct flow_notes *t);
 void explain_had_more(struct explainer *x, const struct event *e, struct flow_notes *t);
 /* Whether the packet that had not arrived then is retransmitted on ACK timeout once more: it is the same incident. */
 bool explain_lacked_again(struct explainer *x, const struct event *e, struct flow_notes *t);

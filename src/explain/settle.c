@@ -76,6 +76,11 @@ static bool is_too_soon_for(const struct event *e, const struct flow_notes *t, c
  *
  *   request   5 6 7 8 ......... 5 6   7 8
  *   response                        7         8 was lost; 8 instead of 7: the response was
+ *
+ * If it comes later, a second ACK for its PSN tells as much, if that was sent again once: a packet has one ACK at most.
+ *
+ *   request   5 6 7 8 ......... 5 6 7   8
+ *   response                        7 7       8 was lost
  */
 static void note_had(const struct event *e, struct flow_notes *t, struct incident *st)
 {
@@ -86,17 +91,33 @@ static void note_had(const struct event *e, struct flow_notes *t, struct inciden
     bool ack = e->p->op->flags & OPF_ACK && response_type(e->p) == AETH_ACK,
          asked = st->cause == CAUSE_LOST_LAST_PACKET && st->is_request && st->silence &&
                  st->facts[0].sentence == SENTENCE_NO_ANSWER,
-         within = psn_diff(psn, st->psn) > 0 && psn_diff(psn, last) <= 0;
+         within = psn_diff(psn, st->psn) > 0 && psn_diff(psn, last) <= 0, twice;
 
     if (!ack || !asked || !within || !first || !s || (!next && psn != last))
         return;
-    if (!is_too_soon_for(e, t, s, first->ts) || (trip > 0 && e->p->frame->ts - first->ts < trip - trip / 8))
+    twice = !is_too_soon_for(e, t, s, first->ts);
+    if ((twice && !next) || (trip > 0 && e->p->frame->ts - first->ts < trip - trip / 8))
         return;
     st->had_psn = psn;
-    st->had_frame = frame_u32(e->p);
+    st->had_frame = twice ? 0 : frame_u32(e->p);
+    st->had_once = twice ? frame_u32(e->p) : 0;
     st->lacked_frame = !next ? 0 : next->ts < first->ts ? next->last : next->first;
     t->hypotheses.had = next ? t->hypotheses.open : NO_INCIDENT;
     t->hypotheses.had_back = first->ts;
+}
+
+void explain_had_twice(struct explainer *x, const struct event *e, const struct flow_notes *t)
+{
+    struct incident *st = incident_at(x, t->hypotheses.had);
+    const struct sent *s = st ? req_dir_sent(e->h, st->had_psn) : NULL;
+    const struct noted_response *r = response_slot(t, e->p->bth.psn);
+    bool ack = e->p->op->flags & OPF_ACK && response_type(e->p) == AETH_ACK,
+         another = frame_ip_id(e->p) && icrc_of(e->p) && r->psn == e->p->bth.psn && r->icrc != icrc_of(e->p);
+
+    if (!st || st->had_frame || !ack || e->p->bth.psn != st->had_psn || !another)
+        return;
+    if (s && s->ts <= st->start + st->lost) /* no further copy since the first of them */
+        st->had_frame = frame_u32(e->p);
 }
 
 void explain_had_more(struct explainer *x, const struct event *e, struct flow_notes *t)
@@ -153,10 +174,14 @@ void explain_had(struct explainer *x)
                           .lost = st->lacked_frame,
                           .time = st->silence,
                           .n = st->lacked_frame && psn_add(st->had_psn, 2) != st->end};
-        f.sentence = st->lacked_frame ? SENTENCE_TAIL_LOST : SENTENCE_RESPONSE_GONE;
+        f.other = st->had_once;
+        f.sentence = !st->lacked_frame ? SENTENCE_RESPONSE_GONE
+                     : st->had_once    ? SENTENCE_TAIL_LOST_TWICE
+                                       : SENTENCE_TAIL_LOST;
         st->cause = st->lacked_frame ? CAUSE_LOST_LAST_PACKET : CAUSE_LOST_ACK;
         st->place = st->lacked_frame ? PLACE_AFTER : PLACE_BEFORE;
         copies_only_lost(st, st->tap, st->lacked_frame);
+        incident_frame(st, ROLE_ANSWER, st->had_once);
         incident_frame(st, ROLE_ANSWER, st->had_frame);
         incident_is(st, &f);
         if (st->tried_frame)
