@@ -1,6 +1,7 @@
 /* layer 4 (tool): `rdmagen replay`: one end of a captured connection, played against a live peer; its options. */
+#include "dissect/mad/cm.h"
+#include "dissect/mad/cm_layout.h"
 #include "gen/cli/replay/replay_cli.h"
-
 #include "tokens.h"
 
 #include <errno.h>
@@ -112,6 +113,21 @@ static int option(void *job, int key, const char *arg)
     }
 }
 
+/* RDMA-CM has its own header in the private data of a REQ: what another service sent there may be longer than the rest,
+ * which zeros at its end are not. 0 or the exit status. */
+static int fit_private(struct replay_job *j)
+{
+    const uint8_t most = (uint8_t)(cm_private_max(CM_REQ) - CM_IP_LEN);
+    struct story *s = &j->story;
+
+    while (s->active && s->private_len[0] > most && !s->private_data[0][s->private_len[0] - 1])
+        s->private_len[0]--;
+    if (!s->active || s->private_len[0] <= most || j->by_hand)
+        return 0;
+    return cli_error("%s: the REQ has %u bytes of private data, one of RDMA-CM %u at most: give --dest-qp", j->file,
+                     s->private_len[0], most);
+}
+
 /* Read the story: 0 or the exit status. */
 static int read_story(struct replay_job *j)
 {
@@ -129,7 +145,7 @@ static int read_story(struct replay_job *j)
     if (!j->by_hand && !j->port && !cm_service_is_ip(j->story.service))
         return cli_error("%s: no REQ of RDMA-CM names the port: give -p, or --dest-qp", j->file);
     j->port = j->port ? j->port : (uint16_t)j->story.service;
-    return 0;
+    return fit_private(j);
 }
 
 static int operands(void *job, int n, char **argv)
