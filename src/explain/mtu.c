@@ -138,6 +138,26 @@ static void count_since(struct explainer *x, struct sizes *z, const struct flow 
     }
 }
 
+/* Count the ACKs of a flow for requests before PSN `end`. */
+static void add_acks(struct sizes *z, const struct flow_notes *t, uint32_t end)
+{
+    for (uint32_t i = 0; i < t->responses.slots; i++) {
+        const struct noted_response *r = &t->responses.by_psn[i];
+        z->acks += r->psn != UINT32_MAX && !r->answer && r->kind == RESPONSE_OTHER && psn_diff(end, r->psn) > 0;
+    }
+}
+
+/* Count the ACKs of the other direction of flow `i` that arrived: the oldest request there without a response is behind
+ * them, or there is none. */
+static void add_acks_back(struct explainer *x, struct sizes *z, uint32_t i)
+{
+    uint32_t peer = conn_flow_at(observer_conns(x->observer), i)->peer;
+    const struct req_dir *h = peer == FLOW_NONE || !x->notes[peer] ? NULL : requests_of(x, peer);
+
+    if (h && h->have_una)
+        add_acks(z, x->notes[peer], h->back ? h->back_psn : h->una);
+}
+
 /* Count the requests of all flows to the destination of `f`. */
 static struct sizes sizes_to(struct explainer *x, const struct flow *f)
 {
@@ -145,8 +165,10 @@ static struct sizes sizes_to(struct explainer *x, const struct flow *f)
 
     for (struct flows_to to = flows_to(x, f); to.at < to.end; to.at++) {
         struct req_dir *h = requests_of(x, explain_flow_to(x, to.at));
-        if (h)
+        if (h) {
             add_sizes(x, &z, h);
+            add_acks_back(x, &z, explain_flow_to(x, to.at));
+        }
     }
     return z;
 }
@@ -219,7 +241,9 @@ static void end_mtu(struct explainer *x, uint32_t flow)
     else
         incident_is(st, SAY(BLACK_HOLE, .n = z.size, .m = z.tries, .lost = z.frame,
                             .k = z.arrived < BLACK_HOLE_SMALLER ? 0 : z.arrived, .address = z.arrived_max));
-    if (z.arrived < BLACK_HOLE_SMALLER)
+    if (z.arrived < BLACK_HOLE_SMALLER && z.acks)
+        incident_add(st, SAY(BLACK_HOLE_ACKS, .n = z.acks));
+    if (z.arrived + z.acks < BLACK_HOLE_SMALLER)
         incident_add(st, SAY(BLACK_HOLE_NAKS, .n = z.naks, .nak = z.nak));
     say_spent(st, &z);
     supersede_requests(x, by, f);
@@ -377,15 +401,6 @@ static void add_received(struct explainer *x, struct sizes *z, uint32_t flow, co
             continue;
         z->arrived += a->span;
         z->arrived_max = size > z->arrived_max ? size : z->arrived_max;
-    }
-}
-
-/* Count the ACKs of a flow for requests before PSN `end`. */
-static void add_acks(struct sizes *z, const struct flow_notes *t, uint32_t end)
-{
-    for (uint32_t i = 0; i < t->responses.slots; i++) {
-        const struct noted_response *r = &t->responses.by_psn[i];
-        z->acks += r->psn != UINT32_MAX && !r->answer && r->kind == RESPONSE_OTHER && psn_diff(end, r->psn) > 0;
     }
 }
 

@@ -25,6 +25,7 @@ static const struct or_fact {
     {SENTENCE_OR_STOPPED, {OR(SILENT_PEER)}},
     {SENTENCE_OR_EARLIER, {OR(LOST_READ_RESPONSE)}},
     {SENTENCE_TAP_ANSWERED_OR_LATE, {OR(EARLY_TIMEOUT)}},
+    {SENTENCE_BLACK_HOLE_OR_GONE, {OR(SILENT_PEER)}},
     {SENTENCE_OUTAGE_CM_AT_ONCE, {OR(MTU_BLACK_HOLE), OR(SILENT_PEER)}},
 };
 
@@ -52,14 +53,20 @@ static bool is_open(struct incident *s)
     return !s->passed && !incident_fact(s, SENTENCE_TAP_ANSWERED_LATE);
 }
 
+/* Whether the connection failed, whatever was lost first. A black hole has its own sentences. */
+static bool is_end(const struct incident *s)
+{
+    return cause_table[s->cause].weight >= WEIGHT_FAILED && s->cause != CAUSE_MTU_BLACK_HOLE;
+}
+
 void explain_or_causes(struct explainer *x)
 {
     for (uint32_t i = 0; i < x->n; i++) {
         struct incident *s = &x->incidents[i];
         s->causes[0] = s->cause;
         s->n_causes = 1;
-        if (s->certainty != POSSIBLE || !s->n_facts || s->proved || cause_table[s->cause].weight >= WEIGHT_FAILED)
-            continue; /* decided, or the connection failed, whatever was lost first */
+        if (s->certainty != POSSIBLE || !s->n_facts || s->proved || is_end(s))
+            continue;
         if (is_open(s))
             add_all(s, others[s->facts[0].sentence]);
         for (unsigned k = 0; k < ARRAY_LEN(or_facts); k++)

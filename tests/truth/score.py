@@ -252,7 +252,7 @@ CAUSES_MAX = 3  # that a statement may leave open
 # Words of which one is in its text for each cause that it leaves open.
 WORDS = {"packet-loss": ("request", "lost"), "lost-last-packet": ("lost",), "lost-ack": ("response", "acknowledges", "RNR NAK"), "lost-read-response": ("response",),
          "silent-peer": ("could not respond", "stopped", "are gone"), "early-timeout": ("not sent it yet", "expired"), "duplicate": ("duplicated",),
-         "peer-slow": ("busy",), "pause": ("pause",), "reorder": ("reordered",), "link-down": ("interrupted",), "mtu-black-hole": ("too long",)}
+         "peer-slow": ("busy",), "pause": ("pause",), "reorder": ("reordered",), "link-down": ("interrupted",), "mtu-black-hole": ("too long", "carries no")}
 
 
 def is_said(incident):
