@@ -172,6 +172,25 @@ enum ulp_looks rpcrdma_looks(const uint8_t *b, uint32_t len, bool whole)
     return LOOKS_SERVER;
 }
 
+enum ulp_looks rpcrdma_looks_cut(const uint8_t *b, uint32_t len, uint32_t all, bool whole)
+{
+    enum ulp_looks looks = rpcrdma_looks(b, len, whole);
+    const uint8_t *rpc;
+    struct rpcrdma h;
+
+    (void)all;
+    if (looks || !rpcrdma_get(&h, b, len) || !h.whole || !h.credits || h.credits > UINT16_MAX)
+        return looks;
+    if (h.proc == RPCRDMA_NOMSG)
+        return nomsg_looks(&h, b, len);
+    rpc = b + h.len;
+    if (h.proc != RPCRDMA_MSG || len - h.len < 12 || load_be32(rpc) != h.xid)
+        return LOOKS_OTHER;
+    if (load_be32(rpc + 4) == RPC_CALL)
+        return load_be32(rpc + 8) == 2 ? LOOKS_CLIENT : LOOKS_OTHER;
+    return load_be32(rpc + 4) == RPC_REPLY && load_be32(rpc + 8) < 2 ? LOOKS_SERVER : LOOKS_OTHER;
+}
+
 bool rpcrdma_private_fits(const uint8_t *b, uint32_t len)
 {
     return len >= 8 && load_be32(b) == UINT32_C(0xf6ab0e18) && b[4] == 1;

@@ -66,6 +66,9 @@ bool rpcrdma_is_2(const uint8_t *b, uint32_t len);
 bool rpcrdma_get(struct rpcrdma *h, const uint8_t *b, uint32_t len);
 /* A strict test of a SEND's bytes (`whole`: all of them): what a client or what a server sends. */
 enum ulp_looks rpcrdma_looks(const uint8_t *b, uint32_t len, bool whole);
+/* Likewise of one of `all` bytes of which `len` were captured: the xid that RPC has once more, and its version, tell.
+ */
+enum ulp_looks rpcrdma_looks_cut(const uint8_t *b, uint32_t len, uint32_t all, bool whole);
 /* Whether private data of a REQ or REP are those of RFC 8797. */
 bool rpcrdma_private_fits(const uint8_t *b, uint32_t len);
 

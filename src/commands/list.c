@@ -122,6 +122,17 @@ static void put_rest(const struct command_list *m, struct buf *out)
         buf_printf(out, "%s with missing packets, decoded up to these.\n", count_str(s->holes, "message"));
 }
 
+/* What a snap length has cut, so that there are fewer commands. */
+static void put_cut(const struct ulp_sums *s, struct buf *out)
+{
+    if (s->cut)
+        buf_printf(out, "The snap length cut %s before what ties them to a command.\n", count_str(s->cut, "message"));
+    if (s->cut_unknown)
+        buf_puts(out,
+                 "The snap length cut messages of connections before what may tell their upper protocol: --ulp states "
+                 "it.\n");
+}
+
 bool command_list_end(struct command_list *m, struct buf *out)
 {
     bool ok;
@@ -137,6 +148,8 @@ bool command_list_end(struct command_list *m, struct buf *out)
         command_sums_print(out, &m->sums, m->table.width);
         put_rest(m, out);
     }
+    if (m->format == ROWS_TEXT && (m->n || m->only))
+        put_cut(ulp_sums(m->ulp), out);
     if (m->format == ROWS_TEXT && ulp_sums(m->ulp)->zeroed)
         buf_printf(out,
                    "%s of upper protocols with nothing but zeros, as --anonymize leaves them: their commands are "

@@ -49,6 +49,7 @@ static struct command *deliver(struct ulp_flow *f, struct ulp_message *m)
     if (m->again)
         return (struct command *)m->command;
     c->ulp->sums.holes += m->hole;
+    c->ulp->sums.cut += m->cut && !m->hole && !m->command && m->body.len < ULP_MESSAGE_MAX;
     if (taken || !(m->hole || m->cut)) { /* of bytes that are missing nothing can be said */
         c->ulp->sums.messages += !taken;
         ulp_judge(c, taken);

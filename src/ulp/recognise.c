@@ -36,6 +36,8 @@ static struct ulp_flow *attach(struct ulp_conn *c, uint32_t flow, enum ulp_side 
     u->flows[flow] = f;
     u->sums.untied += u->guesses[flow].moved;
     u->guesses[flow].moved = 0;
+    u->sums.cut_unknown -= u->guesses[flow].cut;
+    u->guesses[flow].cut = 0;
     conn_flow_at(observer_conns(u->observer), flow)->upper = c->proto->name;
     return f;
 }
@@ -217,6 +219,8 @@ static enum ulp_looks looks_of(const struct ulp_proto *proto, const struct pkt *
         return proto->looks_cut(b, p->payload_cap, p->payload_len, p->op->flags & OPF_ONLY);
     if (p->op->flags & OPF_SEND)
         return proto->looks ? proto->looks(b, p->payload_cap, p->op->flags & OPF_ONLY) : LOOKS_OTHER;
+    if (p->payload_cap < p->payload_len)
+        return LOOKS_OTHER; /* what they are stands at their end */
     return proto->looks_write ? proto->looks_write(b, p->payload_cap, p->reth.va, p->immdt.data) : LOOKS_OTHER;
 }
 
@@ -363,6 +367,15 @@ static const struct ulp_proto *by_setup(struct ulp *u, uint32_t flow, const stru
     return proto;
 }
 
+/* A message whose protocol is not known: what would tell it may have been cut. */
+static void count_cut(struct ulp *u, uint32_t flow, const struct pkt *p)
+{
+    bool cut = p->payload_cap < p->payload_len && u->guesses[flow].cut < UINT8_MAX;
+
+    u->guesses[flow].cut += cut;
+    u->sums.cut_unknown += cut;
+}
+
 /* The flow begins to carry a protocol, if it is known now. */
 static struct ulp_flow *recognise(struct ulp *u, uint32_t flow, const struct pkt *p)
 {
@@ -381,6 +394,8 @@ static struct ulp_flow *recognise(struct ulp *u, uint32_t flow, const struct pkt
     }
     if (!proto && u->guesses[flow].unnamed && (proto = by_bytes(u, flow, p, &by)))
         how = ULP_BY_BYTES;
+    if (!proto && may_tell(p) && p->op->flags & OPF_START)
+        count_cut(u, flow, p);
     if (!proto || !(c = conn_new(u, flow, proto, how)))
         return NULL;
     c->sided = by.told;

@@ -569,6 +569,7 @@ const struct ulp_proto ulp_rpcrdma = {
     .word = "nfs",
     .size = sizeof(struct habit),
     .looks = rpcrdma_looks,
+    .looks_cut = rpcrdma_looks_cut,
     .begins = rpcrdma_begins,
     .late_commands = true,
     .message = rpcrdma_message,

@@ -24,12 +24,15 @@ struct own {
     uint64_t message_id, session, offset;
     uint32_t tree, count, status, done, channel; /* done: bytes that the response says were moved */
     uint32_t control;                            /* of IOCTL */
+    uint64_t next;                               /* MessageId of the request behind it in its compound; `followed` */
     uint16_t command;
     uint16_t charge, requested, granted; /* credits of SMB2: what it takes, asks for, and gets */
     uint16_t left;                       /* credits of SMB Direct: messages that its sender may still send behind it */
     bool left_known;
-    bool negotiate;            /* of SMB Direct, none of SMB2 */
-    bool cut, cut_in_response; /* the body of the request was not captured, or that of the response */
+    bool followed, followed_cut; /* another request is behind it in its compound; or was, and was not captured */
+    bool unread, lacking;        /* its response, behind another one, was not captured; packets of it are missing */
+    bool negotiate;              /* of SMB Direct, none of SMB2 */
+    bool cut, cut_in_response;   /* the body of the request was not captured, or that of the response */
 };
 ULP_OWN_AS(struct own)
 
@@ -118,15 +121,70 @@ static void say(struct ulp_message *m, const struct smb2 *s)
         m->behind[len] = '\0';
 }
 
+/* A response behind those of a compound that were captured: there is one. */
+static struct ulp_command *complete_unread(struct ulp_conn *c, struct ulp_message *m, uint64_t message_id)
+{
+    struct ulp_command *cmd = ulp_find(c, message_id);
+
+    if (!cmd)
+        return NULL;
+    own_of(cmd)->unread = cmd->unread = true;
+    own_of(cmd)->lacking = m->hole;
+    ulp_complete(c, cmd, m, 0, false);
+    return cmd;
+}
+
+#define LEAST_MEMBER (SMB2_LEN + 8) /* bytes of a response in a compound, at least */
+
+/* The response `s` was captured, and of those behind it, in `rest` bytes, none: which requests they answer. */
+static void answer_rest(struct ulp_conn *c, struct ulp_message *m, const struct smb2 *s, uint64_t rest)
+{
+    const struct ulp_command *cmd = ulp_find_completed(c, s->message_id);
+
+    for (; cmd && own_const(cmd)->followed && rest >= LEAST_MEMBER; rest -= LEAST_MEMBER)
+        cmd = complete_unread(c, m, own_const(cmd)->next);
+}
+
+/* Message `s` of a compound is the last one that was captured; is another one behind it? */
+static void take_rest(struct ulp_conn *c, struct ulp_message *m, const struct smb2 *s)
+{
+    uint64_t all = (uint64_t)m->body.len + m->body.more, next = (uint64_t)s->at + load_le32(m->body.b + s->at + 20);
+    struct ulp_command *cmd;
+
+    if (!m->body.more || next == s->at || next >= all)
+        return;
+    if (s->response) {
+        answer_rest(c, m, s, all - next);
+        return;
+    }
+    cmd = ulp_find(c, s->message_id);
+    if (cmd)
+        own_of(cmd)->followed_cut = true;
+}
+
+/* Request `s` is behind the one with this MessageId. */
+static void follow(struct ulp_conn *c, uint64_t before, const struct smb2 *s)
+{
+    struct ulp_command *cmd = s->response ? NULL : ulp_find(c, before);
+
+    if (!cmd)
+        return;
+    own_of(cmd)->followed = true;
+    own_of(cmd)->next = s->message_id;
+}
+
 /* All messages of a compound. The packet belongs to the first of their commands, and says what the others are. */
 static void take_compound(struct ulp_conn *c, struct ulp_message *m)
 {
     bool found = false, response = false;
     uint64_t key = 0;
     uint32_t at = 0;
-    struct smb2 s;
+    struct smb2 s, last = {0};
 
     while (smb2_get(&s, m->body.b, m->body.len, m->body.more, at)) {
+        if (at)
+            follow(c, last.message_id, &s);
+        last = s;
         bool known = s.message_id != SMB2_NO_MESSAGE && (s.response ? complete(c, m, &s) : begin(c, m, &s));
         if (found)
             say(m, &s);
@@ -139,6 +197,8 @@ static void take_compound(struct ulp_conn *c, struct ulp_message *m)
         if (!at)
             break;
     }
+    if (last.len)
+        take_rest(c, m, &last);
     m->command = !found ? NULL : response ? ulp_find_completed(c, key) : ulp_find(c, key);
 }
 
@@ -333,23 +393,30 @@ static void smbd_text(struct buf *b, const struct ulp_command *c)
         buf_printf(b, " %s", smb2_control_str(o->control));
     else if (o->control)
         buf_printf(b, " code 0x%08x", o->control);
+    if (o->followed_cut)
+        buf_puts(b, " (requests behind it were cut)");
 }
 
 static void smbd_status(struct buf *b, const struct ulp_command *c)
 {
-    const char *name = smb2_status_str(own_const(c)->status);
+    const struct own *o = own_const(c);
+    const char *name = smb2_status_str(o->status);
 
-    if (name)
+    if (o->unread)
+        buf_puts(b, o->lacking ? "answered, packets of the response are missing"
+                               : "answered, the response was cut by the snap length");
+    else if (name)
         buf_puts(b, name);
     else
-        buf_printf(b, "status 0x%08x", own_const(c)->status);
+        buf_printf(b, "status 0x%08x", o->status);
 }
 
 static void smbd_values(const struct ulp_command *c, ulp_take *take, void *user)
 {
     const struct own *o = own_const(c);
     const char *status = smb2_status_str(o->status);
-    bool moves = !o->negotiate && (o->command == SMB2_READ || o->command == SMB2_WRITE), done = c->response != 0;
+    bool moves = !o->negotiate && (o->command == SMB2_READ || o->command == SMB2_WRITE),
+         done = c->response != 0 && !o->unread;
     const struct ulp_value values[] = {
         {"smb2_command", NULL, o->command, !o->negotiate},
         {"message_id", NULL, o->message_id, !o->negotiate},

@@ -152,6 +152,8 @@ struct ulp_sums {
     uint64_t tied, untied; /* bytes of a command; of none */
     uint64_t messages;     /* SENDs of which the protocol made nothing */
     uint64_t holes;        /* messages decoded up to a hole only */
+    uint64_t cut;          /* messages of which the snap length cut what would tie them to a command */
+    uint64_t cut_unknown;  /* messages that it cut, of connections whose protocol they do not tell */
     uint64_t refused;      /* requests for memory that no command offered, refused */
     uint64_t zeroed;       /* messages of clients of which every byte is zero, as --anonymize makes them */
 };

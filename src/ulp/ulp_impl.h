@@ -177,6 +177,7 @@ struct ulp_looked {
 struct guess {
     uint8_t tries;          /* messages looked at; GUESS_TRIES: no more are */
     struct ulp_looked last; /* what the latest one looked like */
+    uint8_t cut;            /* messages that a snap length cut, of those whose protocol is not known */
     bool unnamed : 1;       /* neither --ulp nor the setup of its connection names a protocol */
     bool refuted : 1;       /* likewise: what they named is not what the messages look like */
     uint64_t moved;         /* bytes of its WRITEs, and of responses to its READs, before its protocol was known */

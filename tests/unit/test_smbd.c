@@ -274,6 +274,52 @@ Test(smbd, each_message_of_a_compound_is_a_request)
     run_free(r);
 }
 
+/* The snap length leaves the first response of two, of which the first says that another one is behind it. */
+Test(smbd, a_response_that_was_cut_behind_another_one_is_there)
+{
+    struct run *r = run_new("smbdirect");
+    struct msg m = {.len = 0};
+
+    smb2(&m, 5, 7, 0, 0, 64);
+    store_le(m.b + 20, 4, m.len);
+    smb2(&m, 6, 8, 4, 0, 24);
+    first(r, &m);
+    m.len = 0;
+    smb2(&m, 5, 7, 1, 0, 88);
+    store_le(m.b + 20, 4, m.len);
+    r->snap = 40 + SMBD_DATA_LEN + m.len;
+    smb2(&m, 6, 8, 5, 0, 60);
+    say(r, TARGET, 100, &m);
+    run_end(r);
+    cr_assert_eq(r->n_over, 2);
+    cr_expect_eq(r->over[0].response, r->over[1].response);
+    cr_expect(!r->over[0].unread && r->over[1].unread && !r->over[1].failed);
+    cr_expect_str_eq(buf_str(&r->text), "Close mid 8: answered, the response was cut by the snap length");
+    run_free(r);
+}
+
+/* Behind the first request others are that were not captured; of their responses it is not known whose they are. */
+Test(smbd, requests_that_were_cut_behind_another_one_are_told)
+{
+    struct run *r = run_new("smbdirect");
+    struct msg m = {.len = 0};
+
+    smb2(&m, 5, 7, 0, 0, 64);
+    store_le(m.b + 20, 4, m.len);
+    r->snap = 40 + SMBD_DATA_LEN + m.len + 20;
+    smb2(&m, 6, 8, 4, 0, 24);
+    first(r, &m);
+    m.len = 0;
+    smb2(&m, 5, 7, 1, 0, 88);
+    store_le(m.b + 20, 4, m.len);
+    smb2(&m, 6, 8, 5, 0, 60);
+    say(r, TARGET, 100, &m);
+    run_end(r);
+    cr_expect_eq(r->n_over, 1);
+    cr_expect_str_eq(buf_str(&r->text), "Create mid 7 (requests behind it were cut): STATUS_SUCCESS");
+    run_free(r);
+}
+
 Test(smbd, an_interim_response_ends_nothing)
 {
     struct run *r = run_new("smbdirect");
