@@ -277,7 +277,8 @@ def over_ib():
     inner = [(0x800, r4 / UDP(sport=7, dport=9) / b"odd"), (0x800, r4 / TCP(sport=22, dport=40000, flags="SA", options=[("MSS", 1960)])),
              (0x800, r4 / ICMP() / b"12345678"), (0x86dd, r6 / TCP(sport=22, dport=40000, flags="PA") / b"ssh"), (0x86dd, r6 / ICMPv6EchoRequest()),
              (0x800, IP(flags="MF", **IN4) / UDP(sport=7, dport=9, len=99) / Raw(b"01234567")), (0x800, IP(frag=3, **IN4) / Raw(b"01234567")),
-             (0x806, arp)]
+             (0x806, arp), (0x800, r4 / ICMP(type=3, code=3) / IP(src="10.0.0.1", dst="10.0.0.2") / UDP(sport=7, dport=9, len=99) / b"odd"),
+             (0x86dd, r6 / ICMPv6DestUnreach(code=4) / IPv6(src="fd00::1", dst="fd00::2") / UDP(sport=7, dport=9, len=99) / b"odd")]
     return [ib(i % 2 == 1, struct.pack(">HH", proto, 0) + bytes(data), 0x64, deth) for i, (proto, data) in enumerate(inner)]
 
 

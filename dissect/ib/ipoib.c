@@ -1,6 +1,7 @@
 /* layer 1 (wire): IP over InfiniBand (RFC 4391): in capture files (LINKTYPE_IPOIB), and in datagrams and messages. */
 
 #include "dissect/dissectors.h"
+#include "dissect/ip/icmp.h"
 #include "dissect/ip/inner.h"
 #include "dissect/ip/ip.h"
 #include "dissect/link/eth.h"
@@ -97,6 +98,8 @@ static void inside_info(struct buf *b, const struct pkt *p, const struct layer *
         }
         if (l->hdr->column && l->hdr->info)
             last = l;
+        if (l->hdr == &icmp_hdr || l->hdr == &icmp6_hdr) /* what is behind it is what it quotes */
+            break;
     }
     if (!last)
         return;

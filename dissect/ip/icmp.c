@@ -238,14 +238,18 @@ const struct hdr icmp6_hdr = {
 static void quote_decode(struct pkt *p, uint32_t off)
 {
     p->flags |= PKT_QUOTED;
-    inner_ip_layers(p, off, min_u32(p->end, p->caplen));
+    quoted_ip_layers(p, off, min_u32(p->end, p->caplen));
 }
 
-/* True for an ICMP error: it quotes the packet that caused it. */
-static bool is_error(uint8_t type)
+bool icmp_is_error(uint8_t type)
 {
     return type == ICMP_UNREACHABLE || type == ICMP_TIME_EXCEEDED || type == ICMP_PARAMETER || type == ICMP_REDIRECT ||
            type == ICMP_SOURCE_QUENCH;
+}
+
+bool icmp6_is_error(uint8_t type)
+{
+    return type >= ICMP6_UNREACHABLE && type <= ICMP6_PARAMETER;
 }
 
 void icmp_decode(struct pkt *p, uint32_t off)
@@ -254,7 +258,7 @@ void icmp_decode(struct pkt *p, uint32_t off)
 
     if (!q)
         return;
-    if (is_error(q[0]))
+    if (icmp_is_error(q[0]))
         quote_decode(p, off + 8);
     else if (q[0] == CC_FAIR_ICMP && cc_fair_decode(p, off + 8))
         quote_decode(p, off + 8 + CC_FAIR_LEN);
@@ -268,7 +272,7 @@ void icmp6_decode(struct pkt *p, uint32_t off)
     q = pkt_header(p, &icmp6_hdr, off, nd ? 24 : 8, "ICMPv6 header");
     if (!q)
         return;
-    if (q[0] >= ICMP6_UNREACHABLE && q[0] <= ICMP6_PARAMETER)
+    if (icmp6_is_error(q[0]))
         quote_decode(p, off + 8);
     else if (q[0] == CC_FAIR_ICMP6 && cc_fair_decode(p, off + 8))
         quote_decode(p, off + 8 + CC_FAIR_LEN);

@@ -13,4 +13,8 @@ enum {
 
 extern const struct hdr icmp_hdr, icmp6_hdr;
 
+/* True for the type of an error, which quotes the packet that caused it. */
+bool icmp_is_error(uint8_t type);
+bool icmp6_is_error(uint8_t type);
+
 #endif

@@ -16,7 +16,17 @@ static uint32_t tcp_len(const struct pkt *p, uint32_t off, uint32_t limit)
     return min_u32(n < TCP_LEN ? TCP_LEN : n, limit - off);
 }
 
-static void transport_layers(struct pkt *p, uint32_t off, uint32_t limit, uint8_t proto)
+static void ip_layers(struct pkt *p, uint32_t off, uint32_t limit, bool quoted);
+
+/* An ICMP header, and the packet that an error quotes; a quoted error (`quoted`) is not followed. */
+static void icmp_layers(struct pkt *p, uint32_t off, uint32_t limit, bool six, bool quoted)
+{
+    pkt_layer(p, six ? &icmp6_hdr : &icmp_hdr, off, 8);
+    if (!quoted && (six ? icmp6_is_error : icmp_is_error)(p->data[off]))
+        ip_layers(p, off + 8, limit, true);
+}
+
+static void transport_layers(struct pkt *p, uint32_t off, uint32_t limit, uint8_t proto, bool quoted)
 {
     if (off > limit || limit - off < 8)
         return;
@@ -30,17 +40,15 @@ static void transport_layers(struct pkt *p, uint32_t off, uint32_t limit, uint8_
         pkt_layer(p, &tcp_hdr, off, tcp_len(p, off, limit));
         break;
     case IPPROTO_ICMP_:
-        pkt_layer(p, &icmp_hdr, off, 8);
-        break;
     case IPPROTO_ICMP6_:
-        pkt_layer(p, &icmp6_hdr, off, 8);
+        icmp_layers(p, off, limit, proto == IPPROTO_ICMP6_, quoted);
         break;
     default:
         break;
     }
 }
 
-void inner_ip_layers(struct pkt *p, uint32_t off, uint32_t limit)
+static void ip_layers(struct pkt *p, uint32_t off, uint32_t limit, bool quoted)
 {
     const uint8_t *q = p->data + off;
 
@@ -49,11 +57,21 @@ void inner_ip_layers(struct pkt *p, uint32_t off, uint32_t limit)
     if (q[0] >> 4 == 4 && limit - off >= IP4_LEN) {
         pkt_layer(p, &ip4_hdr, off, IP4_LEN);
         if ((q[0] & 15) >= 5 && !(load_be16(q + 6) & 0x1fff))
-            transport_layers(p, off + (q[0] & 15) * 4u, limit, q[9]);
+            transport_layers(p, off + (q[0] & 15) * 4u, limit, q[9], quoted);
     } else if (q[0] >> 4 == 6 && limit - off >= IP6_LEN) {
         pkt_layer(p, &ip6_hdr, off, IP6_LEN);
-        transport_layers(p, off + IP6_LEN, limit, q[6]);
+        transport_layers(p, off + IP6_LEN, limit, q[6], quoted);
     }
+}
+
+void inner_ip_layers(struct pkt *p, uint32_t off, uint32_t limit)
+{
+    ip_layers(p, off, limit, false);
+}
+
+void quoted_ip_layers(struct pkt *p, uint32_t off, uint32_t limit)
+{
+    ip_layers(p, off, limit, true);
 }
 
 uint32_t inner_ip_end(const struct pkt *p, const struct layer *l)

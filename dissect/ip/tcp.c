@@ -2,6 +2,7 @@
 #include "dissect/ip/tcp.h"
 
 #include "dissect/dissectors.h"
+#include "dissect/ip/icmp.h"
 #include "dissect/ip/inner.h"
 
 static uint32_t header_bytes(const struct pkt *p, const struct layer *l)
@@ -98,9 +99,18 @@ void tcp_decode(struct pkt *p, uint32_t off)
     p->dport = load_be16(q + 2);
 }
 
+/* Whether the packet that IP over InfiniBand carries is of ICMP: a TCP header behind it is one that it quotes. */
+static bool quotes_inside(const struct pkt *p)
+{
+    for (unsigned i = 0; p->flags & PKT_IPOIB && i < p->n_layers; i++)
+        if (p->layers[i].hdr == &icmp_hdr || p->layers[i].hdr == &icmp6_hdr)
+            return true;
+    return false;
+}
+
 const struct layer *tcp_layer(const struct pkt *p)
 {
-    unsigned n = p->flags & PKT_QUOTED ? 0 : p->n_layers;
+    unsigned n = p->flags & PKT_QUOTED || quotes_inside(p) ? 0 : p->n_layers;
 
     while (n && p->layers[n - 1].hdr->upper)
         n--;
