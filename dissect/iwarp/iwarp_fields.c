@@ -44,8 +44,8 @@ static void put_atomic(struct buf *b, const uint8_t *q)
                (unsigned long long)a.to);
 }
 
-/* What is behind the name of an untagged message, with `n` bytes of payload at `q`. */
-static void put_untagged(struct buf *b, const struct ddp *d, const uint8_t *q, uint32_t n)
+/* What is behind the name of an untagged message, with `n` of `all` bytes of payload at `q`. */
+static void put_untagged(struct buf *b, const struct ddp *d, const uint8_t *q, uint32_t n, uint32_t all)
 {
     struct rdmap_terminate t;
 
@@ -62,18 +62,19 @@ static void put_untagged(struct buf *b, const struct ddp *d, const uint8_t *q, u
     } else {
         if (d->mo || !d->last)
             buf_printf(b, " MO %u", d->mo);
-        buf_printf(b, " len %u%s", n, d->last ? " last" : "");
+        buf_printf(b, " len %u%s", all, d->last ? " last" : "");
     }
 }
 
 /* An FPDU of `len` bytes. */
 static void put_fpdu(struct buf *b, const uint8_t *q, uint32_t len, bool crc)
 {
-    uint32_t ulpdu = len >= MPA_LENGTH_LEN ? load_be16(q) : 0, n = mpa_fpdu_len((uint16_t)ulpdu), payload;
+    uint32_t ulpdu = len >= MPA_LENGTH_LEN ? load_be16(q) : 0, n = mpa_fpdu_len((uint16_t)ulpdu), payload,
+             there = ulpdu ? min_u32(ulpdu, len - MPA_LENGTH_LEN) : 0;
     const char *name;
     struct ddp d;
 
-    if (len < n || !ddp_get(&d, q + MPA_LENGTH_LEN, ulpdu)) {
+    if (!ddp_get(&d, q + MPA_LENGTH_LEN, there)) {
         buf_printf(b, "FPDU len %u", ulpdu);
         return;
     }
@@ -86,8 +87,10 @@ static void put_fpdu(struct buf *b, const uint8_t *q, uint32_t len, bool crc)
     if (d.tagged)
         put_tagged(b, &d, payload);
     else
-        put_untagged(b, &d, q + MPA_LENGTH_LEN + d.head, payload);
-    if (crc && mpa_crc(q, n - MPA_CRC_LEN) != load_be32(q + n - MPA_CRC_LEN))
+        put_untagged(b, &d, q + MPA_LENGTH_LEN + d.head, there - d.head, payload);
+    if (len < n)
+        buf_puts(b, " [bytes of it were not captured]");
+    else if (crc && mpa_crc(q, n - MPA_CRC_LEN) != load_be32(q + n - MPA_CRC_LEN))
         buf_puts(b, " [bad CRC]");
 }
 
@@ -524,11 +527,11 @@ static void payload_layers(struct pkt *p, const struct ulp_body *m, const struct
 
 void mpa_fpdu_layers(struct pkt *p, const struct ulp_body *m, bool crc)
 {
-    uint32_t ulpdu = m->len >= MPA_LENGTH_LEN ? load_be16(m->b) : 0;
+    uint32_t ulpdu = m->len >= MPA_LENGTH_LEN ? min_u32(load_be16(m->b), m->len - MPA_LENGTH_LEN) : 0;
     struct ddp d;
 
     ulp_layer(p, crc ? &mpa_fpdu_crc_hdr : &mpa_fpdu_hdr, m, 0, m->len);
-    if (m->len < mpa_fpdu_len((uint16_t)ulpdu) || !ddp_get(&d, m->b + MPA_LENGTH_LEN, ulpdu))
+    if (!ulpdu || !ddp_get(&d, m->b + MPA_LENGTH_LEN, ulpdu))
         return;
     ulp_layer(p, d.tagged ? &ddp_tagged_hdr : &ddp_untagged_hdr, m, MPA_LENGTH_LEN, d.head);
     ulp_layer(p, d.tagged ? &rdmap_tagged_hdr : &rdmap_untagged_hdr, m, MPA_LENGTH_LEN + 1, d.tagged ? 1 : 5);

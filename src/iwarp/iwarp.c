@@ -582,6 +582,12 @@ bool iwarp_shown(const struct iwarp *w, const struct pkt *p, unsigned i, struct 
     return true;
 }
 
+/* Bytes of the FPDU from its first one up to the first that was not captured. */
+static uint32_t shown_len(const struct iwarp_unit *u)
+{
+    return u->whole ? u->body.len : MPA_LENGTH_LEN + u->ddp.head + u->captured;
+}
+
 void iwarp_show(const struct iwarp *w, struct pkt *p)
 {
     struct iwarp_unit u;
@@ -596,8 +602,8 @@ void iwarp_show(const struct iwarp *w, struct pkt *p)
             p->message = (const uint8_t *)w->message.p;
         if (u.start)
             mpa_start_layers(p, &u.body);
-        else if (u.whole)
-            mpa_fpdu_layers(p, &u.body, u.crc);
+        else if (u.whole || u.readable)
+            mpa_fpdu_layers(p, &(struct ulp_body){u.body.b, shown_len(&u), u.body.off, 0}, u.crc);
         show_markers(p, &u, &u.body);
     }
 }
