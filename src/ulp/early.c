@@ -176,6 +176,15 @@ static void answer(struct ulp_conn *c, enum ulp_side side, const struct ulp_comm
     }
 }
 
+/* A command began with a message of which packets are missing, maybe those behind the latest one, and before a response
+ * with its identifier came: that is its response. */
+static void answer_begun(struct ulp_conn *c, enum ulp_side side, const struct ulp_command *cmd)
+{
+    for (unsigned i = c->n_early; i-- > 0 && !cmd->response;)
+        if (c->early[i]->m.side != side && c->early[i]->m.now >= cmd->start && give(c, c->early[i], cmd))
+            forget(c, i);
+}
+
 /* A command of `side` has begun. */
 static void begun(struct ulp_conn *c, enum ulp_side side, struct ulp_command *cmd)
 {
@@ -195,7 +204,11 @@ void early_message(struct ulp_conn *c, const struct ulp_message *m, bool taken)
     struct command_ref second = c->second;
 
     c->second = (struct command_ref){0, 0};
-    if (!c->proto->late_commands || m->again || m->hole || m->cut || !taken)
+    if (!c->proto->late_commands || m->again || !taken)
+        return;
+    if (m->hole && m->command && m->command->by_server == (m->side == ULP_SERVER) && !m->command->response)
+        answer_begun(c, m->side, m->command);
+    if (m->hole || m->cut)
         return;
     for (unsigned i = c->n_early; i-- > 0;)
         if (!early_is_near(c->early[i]->m.now, m->now))

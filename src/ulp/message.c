@@ -42,6 +42,8 @@ static struct command *deliver(struct ulp_flow *f, struct ulp_message *m)
 
     m->side = (enum ulp_side)f->side;
     m->latest = !c->ulp->held_again;
+    if (!m->again)
+        messages_overdue(c, m->now);
     if (ulp_is_zeroed(c->ulp, m))
         return NULL;
     taken = c->proto->message(c, m);
@@ -243,14 +245,37 @@ static bool is_held(const struct assembly *a)
     return a->used && !a->delivered && !a->headless && a->total;
 }
 
-void messages_acked(struct ulp_flow *f, const struct req_dir *h)
+/* The PSN that the assembly lacks first. */
+static uint32_t lacks_at(const struct assembly *a)
+{
+    return psn_add(a->psn, (uint32_t)(cover_prefix(&a->wire) / a->mtu));
+}
+
+void messages_acked(struct ulp_flow *f, const struct req_dir *h, ns_t now)
 {
     for (unsigned i = 0; i < ASSEMBLIES; i++) {
         struct assembly *a = &f->assembly[i];
-        if (!a->used || a->delivered || a->headless || !a->mtu || !h->have_una)
+        if (!a->used || a->delivered || a->headless || !a->mtu)
             continue;
-        if (psn_diff(h->una, psn_add(a->psn, (uint32_t)(cover_prefix(&a->wire) / a->mtu))) > 0)
+        if (h->have_una && psn_diff(h->una, lacks_at(a)) > 0)
             deliver_assembly(f, a, NULL);
+        else if (!a->acked && psn_diff(h->proves, lacks_at(a)) > 0)
+            a->acked = now;
+    }
+}
+
+static bool is_acked(const struct assembly *a)
+{
+    return a->used && !a->delivered && !a->headless && a->acked;
+}
+
+void messages_overdue(struct ulp_conn *c, ns_t now)
+{
+    for (unsigned side = 0; side < ULP_SIDES; side++) {
+        struct ulp_flow *f = c->flow[side] == FLOW_NONE ? NULL : c->ulp->flows[c->flow[side]];
+        for (unsigned i = 0; f && i < ASSEMBLIES; i++)
+            if (is_acked(&f->assembly[i]) && now > f->assembly[i].acked && !early_is_near(now, f->assembly[i].acked))
+                deliver_assembly(f, &f->assembly[i], NULL);
     }
 }
 
@@ -477,11 +502,21 @@ static void say_part(struct ulp_flow *f, const struct assembly *a, const struct 
     u->said_in = u->text.len ? p->frame->number : u->said_in;
 }
 
+/* A message begins: what was delivered and is not there will not come. */
+static void acked_before(struct ulp_flow *f, const struct pkt *p)
+{
+    for (unsigned i = 0; i < ASSEMBLIES; i++)
+        if (is_acked(&f->assembly[i]) && psn_diff(p->bth.psn, lacks_at(&f->assembly[i])) > 0)
+            deliver_assembly(f, &f->assembly[i], NULL);
+}
+
 struct command *message_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)
 {
     struct assembly *a;
     bool fresh, complete;
 
+    if (p->op->flags & OPF_START && !is_copy(as))
+        acked_before(f, p);
     if (p->op->flags & OPF_ONLY) {
         struct command *d = only_packet(f, p, as, show);
         return d ? d : invalidates(f, p);

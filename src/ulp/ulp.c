@@ -94,7 +94,7 @@ static void take(struct ulp *u, const struct event *e, struct pkt *show)
     }
     c = f->conn;
     if (e->kind == EVENT_RESPONSE && e->h) {
-        messages_acked(f, e->h);
+        messages_acked(f, e->h, e->p->frame->ts);
         messages_release(f);
     }
     u->n_shown = 0;

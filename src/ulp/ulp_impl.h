@@ -123,6 +123,7 @@ struct assembly {
     uint64_t total; /* bytes; 0: its last packet was not seen */
     uint64_t frame;
     ns_t start, now;
+    ns_t acked;         /* when a response showed that what is not there was delivered; 0: none has so far */
     uint8_t *bytes;     /* `cap` */
     struct cover cover; /* bytes that are there */
     struct cover wire;  /* bytes that passed, captured or not */
@@ -266,8 +267,12 @@ struct command *message_packet(struct ulp_flow *f, const struct pkt *p, enum see
 void messages_end(struct ulp_flow *f);
 /* Messages that waited for packets before them are delivered, if these have come. */
 void messages_release(struct ulp_flow *f);
-/* A response to requests of the flow: messages that lack packets which it acknowledges are delivered as they are. */
-void messages_acked(struct ulp_flow *f, const struct req_dir *h);
+/* A response to requests of the flow: messages that lack packets which it acknowledges are delivered as they are; those
+ * whose latest packets the capture lacks once these are overdue. */
+void messages_acked(struct ulp_flow *f, const struct req_dir *h, ns_t now);
+/* Deliver those of both sides: a tap that takes the two directions with different delays would have seen their packets
+ * by now. */
+void messages_overdue(struct ulp_conn *c, ns_t now);
 /* Messages of both sides that ended and lack packets are delivered as they are: what was sent next shows that they
  * arrived. Returns whether there were any. */
 bool messages_settle(struct ulp_conn *c);
