@@ -299,6 +299,11 @@ static bool has_all(const struct ulp_conn *c, enum ulp_side side)
     return h && h->gbn_known && h->from_start && !h->gaps;
 }
 
+bool ulp_join_lacks(const struct ulp_conn *c, enum ulp_side side)
+{
+    return lacking(c, side) > c->joined[side].lacking;
+}
+
 #define UNTOLD_MAX 64 /* open commands among which one is looked for */
 
 bool ulp_give_untold(struct ulp_conn *c, const struct ulp_unasked *u)

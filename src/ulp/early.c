@@ -199,6 +199,23 @@ static void begun(struct ulp_conn *c, enum ulp_side side, struct ulp_command *cm
         answer(c, side, cmd);
 }
 
+/* Whether SENDs of a side wait for packets before them. */
+static bool waits(const struct ulp_conn *c, enum ulp_side side)
+{
+    const struct ulp_flow *f = c->flow[side] == FLOW_NONE ? NULL : c->ulp->flows[c->flow[side]];
+    bool any = false;
+
+    for (uint32_t i = 0; f && i < f->n_strays; i++)
+        any |= (f->stray[i]->p.op->flags & OPF_SEND) != 0;
+    return any;
+}
+
+/* Whether no command will come for the response, as message `m` shows: one that waited is older than the response. */
+static bool is_stale(const struct ulp_conn *c, const struct early *e, const struct ulp_message *m)
+{
+    return e->m.now < m->now && !early_is_near(e->m.now, m->now) && !waits(c, ulp_other_side(e->m.side));
+}
+
 void early_message(struct ulp_conn *c, const struct ulp_message *m, bool taken)
 {
     struct command_ref second = c->second;
@@ -211,7 +228,7 @@ void early_message(struct ulp_conn *c, const struct ulp_message *m, bool taken)
     if (m->hole || m->cut)
         return;
     for (unsigned i = c->n_early; i-- > 0;)
-        if (!early_is_near(c->early[i]->m.now, m->now))
+        if (is_stale(c, c->early[i], m))
             give_up(c, i);
     if (m->command && m->command->by_server == (m->side == ULP_SERVER) && !m->command->response)
         begun(c, m->side, m->command);

@@ -255,11 +255,10 @@ void messages_acked(struct ulp_flow *f, const struct req_dir *h, ns_t now)
 {
     for (unsigned i = 0; i < ASSEMBLIES; i++) {
         struct assembly *a = &f->assembly[i];
-        if (!a->used || a->delivered || a->headless || !a->mtu)
-            continue;
-        if (h->have_una && psn_diff(h->una, lacks_at(a)) > 0)
+        bool open = a->used && !a->delivered && !a->headless && a->mtu;
+        if (open && h->have_una && psn_diff(h->una, lacks_at(a)) > 0)
             deliver_assembly(f, a, NULL);
-        else if (!a->acked && psn_diff(h->proves, lacks_at(a)) > 0)
+        else if (open && !a->acked && psn_diff(h->proves, lacks_at(a)) > 0)
             a->acked = now;
     }
 }
@@ -596,6 +595,7 @@ bool ulp_join(struct ulp_conn *c, struct ulp_message *m, bool begin)
     if (begin) {
         j->len = j->packets = j->lost = 0;
         j->start = m->start;
+        j->lacking = lacking(c, m->side);
     }
     n = j->lost ? 0 : min_u32(m->body.len, ULP_MESSAGE_MAX - j->len); /* behind what is lost nothing has its place */
     lost = (uint64_t)j->lost + m->body.more + (m->body.len - n);

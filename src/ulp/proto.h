@@ -176,6 +176,8 @@ bool ulp_kept_cut(const struct ulp_command *cmd);
  * ULP_MESSAGE_MAX bytes the first ones, and none behind bytes that were not captured: those are its `more`. The bytes
  * are valid until the next call. False without memory. */
 bool ulp_join(struct ulp_conn *c, struct ulp_message *m, bool begin);
+/* Whether packets of that side are missing behind the part with which it began: one of its parts may be among them. */
+bool ulp_join_lacks(const struct ulp_conn *c, enum ulp_side side);
 /* Bytes that are not in the packet that is shown, for layers of it: they are copied behind those of its message. `len`
  * is 0 if there is no room. */
 struct ulp_body ulp_show(struct ulp_conn *c, struct pkt *show, const uint8_t *b, uint32_t len);

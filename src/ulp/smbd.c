@@ -246,7 +246,8 @@ static void take_data(struct ulp_conn *c, struct ulp_message *m, const struct sm
     struct peer *peer = ulp_state(c);
     uint32_t *expected = &peer->expected[m->side], at = min_u32(d->at, m->body.len);
     struct ulp_message whole = *m;
-    bool more = *expected != 0 && (uint64_t)d->n_data + d->remaining == *expected, part = more || d->remaining;
+    bool more = *expected != 0 && (uint64_t)d->n_data + d->remaining == *expected && !ulp_join_lacks(c, m->side);
+    bool part = more || d->remaining;
     bool busy = peer->busy[m->side], joined;
 
     whole.body = ulp_part(&m->body, at, d->n_data);

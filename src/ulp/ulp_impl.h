@@ -62,8 +62,9 @@ struct command_ref {
 struct joined {
     uint8_t *bytes;
     uint32_t len, cap, packets;
-    uint32_t lost; /* bytes behind these that were not captured, or are beyond ULP_MESSAGE_MAX */
-    ns_t start;    /* of the first SEND */
+    uint32_t lost;    /* bytes behind these that were not captured, or are beyond ULP_MESSAGE_MAX */
+    ns_t start;       /* of the first SEND */
+    uint64_t lacking; /* what the capture lacked of the side when it began */
 };
 
 /* What an iWARP connection has told of the ways to its ends. */

@@ -250,6 +250,32 @@ Test(smbd, a_request_that_lacks_a_part_is_none)
     run_free(r);
 }
 
+/* A message as long as the part that is missing is none of its parts. */
+Test(smbd, a_request_is_not_completed_by_another_one_as_long_as_the_lost_part)
+{
+    struct run *r = run_new("smbdirect");
+    const uint8_t ack[4] = {0x1f, 0, 0, 3};
+    struct msg m = {.len = 0};
+    struct pkt *p;
+
+    smb2(&m, 13, 23, 0, 0, 4);
+    first(r, &m);
+    m.len = 0;
+    smb2(&m, SMB2_READ, 24, 0, 0, 48 + 20);
+    part(r, HOST, 6, &m, 0, m.len - SMB2_LEN - 4);
+    m.len = 0;
+    smb2(&m, 13, 25, 0, 0, 4);
+    p = say(r, HOST, 8, &m);
+    put(r, TARGET, OP_ACKNOWLEDGE, 8, ack, 4, NULL, 0);
+    m.len = 0;
+    smb2(&m, 13, 25, 1, 0, 4);
+    p = say(r, TARGET, 100, &m);
+    cr_expect(says(p, "SMB Direct Echo mid 25: STATUS_SUCCESS"), "%s", p->note.ulp);
+    run_end(r);
+    cr_expect_eq(r->n_over, 2);
+    run_free(r);
+}
+
 Test(smbd, each_message_of_a_compound_is_a_request)
 {
     struct run *r = run_new("smbdirect");
