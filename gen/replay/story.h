@@ -117,6 +117,7 @@ struct story {
     uint64_t missing;  /* bytes of messages and memory that the capture lacks */
     uint64_t left_out; /* requests that are not in the story: their first packet is missing, or their kind is unknown */
     bool cut;          /* the story was too long */
+    bool torn;         /* the file could be read in part only: the story is of that */
 };
 
 struct story_opts {
@@ -127,7 +128,8 @@ struct story_opts {
 };
 
 /* Read a story. 0; -ENOENT: no such connection, or none with requests; -ENOTSUP: it is none of RC; another negative
- * errno: the file cannot be read. On failure *why gets a line without a newline. story_free() in either case. */
+ * errno: the file cannot be read. On failure, and if s->torn, *why gets a line without a newline. story_free() in
+ * either case. */
 int story_read(struct story *s, const struct story_opts *o, struct buf *why);
 void story_free(struct story *s);
 

@@ -250,6 +250,7 @@ static int read_frames(struct reader *r, struct buf *why)
     const struct decode_opts opts = {.verify = !r->o->no_icrc};
     struct cap_error err;
     struct cap_merge *m;
+    uint64_t frames = 0;
     struct frame f;
     struct pkt p;
     int got;
@@ -261,11 +262,13 @@ static int read_frames(struct reader *r, struct buf *why)
     while ((got = cap_merge_next(m, &f)) > 0) {
         pkt_decode(&p, &f, &opts);
         observer_packet(r->observer, &p);
+        frames++;
     }
-    if (got < 0)
+    if (got < 0 && !r->s->torn)
         cap_error_line(cap_error(cap_merge_file(m, 0)), why);
+    r->s->torn = got < 0;
     cap_merge_close(m);
-    return got;
+    return frames ? 0 : got;
 }
 
 static int pass(struct reader *r, bool finding, struct buf *why)
@@ -316,12 +319,16 @@ static void settle(struct reader *r)
 int story_read(struct story *s, const struct story_opts *o, struct buf *why)
 {
     struct reader r = {.o = o, .s = s};
+    size_t torn;
     int e;
 
     memset(s, 0, sizeof *s);
     e = pass(&r, true, why);
+    torn = why->len;
     if (e == 0)
         e = find(&r, why);
+    if (s->torn) /* that is why nothing was found */
+        why->len = torn;
     if (e == 0)
         e = pass(&r, false, why);
     if (e == 0) {

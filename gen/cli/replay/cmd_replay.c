@@ -135,7 +135,7 @@ static int read_story(struct replay_job *j)
     struct buf why = {0};
     int e = story_read(&j->story, &o, &why);
 
-    if (e < 0)
+    if (e < 0 || why.len)
         cli_error("%s", why.len ? buf_str(&why) : strerror(-e));
     buf_free(&why);
     if (e < 0)
@@ -204,7 +204,7 @@ static int run(void *job)
     if (!j->run.quiet && r != EXIT_BAD)
         show(j);
     replay_free(&j->replay);
-    return r;
+    return r == EXIT_OK && j->story.torn ? EXIT_BAD : r;
 }
 
 static void stop(void *job)
