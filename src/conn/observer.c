@@ -136,8 +136,9 @@ static enum goes_on goes_on(void *user, uint32_t flow, const struct pkt *p)
     same = request_at(h, p->bth.psn);
     if (!same)
         return psn_in(p->bth.psn, h->start, (h->next - h->start) & PSN_MASK) ? MAY_GO_ON : GOES_NOT_ON;
-    like =
-        same->psn != p->bth.psn ? is_rest_of_read(h, p) : same->reth == request_reth(p) && same->len == p->payload_len;
+    like = same->psn != p->bth.psn
+               ? is_rest_of_read(h, p)
+               : same->reth == request_reth(p) && same->args == request_args(p) && same->len == p->payload_len;
     return same->opcode == p->bth.opcode && like ? GOES_ON : GOES_NOT_ON;
 }
 

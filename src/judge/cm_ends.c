@@ -419,7 +419,7 @@ static void report_unknown(struct judge *j, const struct cm_packet *c)
     f.severity = SEV_W; /* an MRA before the capture may have extended the timeout */
     f.has = N_CM | N_RSP | (late ? N_START : 0);
     f.needs = late ? N_COMPLETE : 0;
-    f.lacks = j->cm_lost || j->malformed ? N_COMPLETE : 0;
+    f.lacks = j->cm_lost || j->malformed || j->n_cm_unmatched > CM_UNMATCHED ? N_COMPLETE : 0;
     judge_needs_peer(j, &f, now.tap, &c->dst, &c->src, c->m->mad.attr_id == CM_RTU);
     f.expected = sidr ? "a SIDR_REQ first" : "a REQ first";
     f.seen = cm_attr_str(c->m->mad.attr_id);

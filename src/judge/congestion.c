@@ -197,19 +197,33 @@ static void cnp_bad(struct judge *j, const struct pkt *p, uint32_t flow, const c
     judge_found(j, p, f);
 }
 
+/* True if a CNP for the same queue pair came early: it has sent before the capture. */
+static bool had_early_cnp(const struct judge *j, const struct unknown_cnp *c)
+{
+    for (unsigned i = 0; i < UNKNOWN_CNPS; i++) {
+        const struct unknown_cnp *o = &j->unknown_cnp[i];
+        if (o->frame && o->early && o->tap == c->tap && o->qpn == c->qpn && conn_addr_eq(&o->src, &c->src) &&
+            conn_addr_eq(&o->dst, &c->dst))
+            return true;
+    }
+    return false;
+}
+
 /* A CNP for a queue pair without traffic so far: at the end, qp_is_known() decides. */
 static void keep_unknown_cnp(struct judge *j, const struct pkt *p)
 {
-    struct unknown_cnp *c = &j->unknown_cnp[j->n_unknown_cnp % UNKNOWN_CNPS];
+    struct unknown_cnp *c = &j->unknown_cnp[j->n_unknown_cnp % UNKNOWN_CNPS],
+                       now = {
+                           .frame = frame_u32(p), .ts = p->frame->ts, .tap = conn_tap_of(p->frame), .qpn = p->bth.dqpn};
     ns_t began = 0;
 
     if (j->silent)
         return;
     j->n_unknown_cnp++;
-    *c = (struct unknown_cnp){
-        .frame = frame_u32(p), .ts = p->frame->ts, .tap = conn_tap_of(p->frame), .qpn = p->bth.dqpn};
-    c->early = !p->frame->has_ts || !stamps_began(&j->stamps, c->tap, &began) || p->frame->ts - began < CNP_LATE;
-    conn_addr_of(p, &c->src, &c->dst);
+    conn_addr_of(p, &now.src, &now.dst);
+    now.early = !p->frame->has_ts || !stamps_began(&j->stamps, now.tap, &began) || now.ts - began < CNP_LATE ||
+                had_early_cnp(j, &now);
+    *c = now;
 }
 
 /* The queue pair that a CNP in `flow` is for: the flow of the requests that it, or its peer, sends, and the tap at

@@ -116,7 +116,7 @@ struct cm_unmatched {
     ns_t ts;
     struct conn_addr src, dst;
 };
-#define CM_UNMATCHED 16
+#define CM_UNMATCHED 256 /* kept; with more, nothing is said of what these might have explained */
 
 /* A path that a LAP proposes. */
 struct lap {
