@@ -21,6 +21,7 @@ struct finding {
     bool by_side;                     /* the verdict rests on the end that the tap is at */
     bool by_clock;                    /* the verdict rests on the order of packets of both directions */
     bool by_complete;                 /* the verdict rests on the capture having all frames */
+    bool by_pairing;                  /* the verdict rests on few responses being those to these requests */
     uint16_t missing;                 /* N_* that the verdict needs and the capture does not provide */
     uint16_t file;                    /* index of the file; frame numbers refer to it */
     uint16_t tap;                     /* interface of that file, from 0 */

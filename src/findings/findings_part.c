@@ -24,6 +24,7 @@ static void pack_finding(struct pack *k, struct finding *f)
     PACK(k, f->by_side);
     PACK(k, f->by_clock);
     PACK(k, f->by_complete);
+    PACK(k, f->by_pairing);
     PACK(k, f->missing);
     PACK(k, f->file);
     PACK(k, f->tap);

@@ -189,6 +189,7 @@ struct jflow {
     uint64_t unproved_rsp;     /* number of the latest response that may belong to another queue pair */
     uint64_t unfit_rsp;        /* responses until then that fitted no request, or contradicted them */
     bool misfit;               /* one of them contradicted the requests */
+    bool by_pairing;           /* a failure rests on few responses being those to these requests */
     bool mid_stream;           /* the first request seen was not the first one of the queue pair */
     struct pending_fail gap;   /* with has_gap: skipped PSNs */
     struct pending_fail early; /* with has_early: a response with a PSN that was not sent */

@@ -544,6 +544,7 @@ static void finish(struct judge *j)
     struct conn_counts n = conn_counts(j->conns);
 
     judge_doubt_sides(j);
+    judge_doubt_pairings(j);
     judge_doubt_clocks(j);
     judge_doubt_complete(j);
     findings_renumber(j->findings, j->conns);
@@ -586,6 +587,7 @@ void judge_part_end(struct judge *j)
     if (j->n_found != found)
         judge_share_not(j, "somebody tries queue pair numbers");
     judge_cm_end(j);
+    judge_doubt_pairings(j);
     judge_doubt_clocks(j);
     judge_doubt_complete(j);
     judge_share_at(j, PHASE_LAST, 0, 0, 0);

@@ -88,7 +88,7 @@ static bool may_be_confused(const struct judge *j, uint32_t flow, uint32_t other
 }
 
 /* Whether there is such a flow: one between the same addresses; any one if there are alternate paths. */
-static bool another_may_be_meant(const struct judge *j, uint32_t flow)
+bool judge_another_may_be_meant(const struct judge *j, uint32_t flow)
 {
     const struct conn_addr *a = &j->flow[flow].src, *b = &j->flow[flow].dst;
     uint32_t n = conn_has_paths(j->conns) ? conn_counts(j->conns).flows : 0;
@@ -142,7 +142,7 @@ static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
         return true; /* responses precede the first response paired with these requests */
     if (fit < PAIRING_PROVED && responded_to_unseen(j, flow))
         return true;
-    return another_may_be_meant(j, flow);
+    return judge_another_may_be_meant(j, flow);
 }
 
 bool judge_has_timeout(const struct judge *j, uint32_t flow)
@@ -307,6 +307,15 @@ static bool rests_on_side(const struct judge *j, const struct found *f, const st
            (needs & N_RSP && f->flow != FLOW_NONE && judge_tap_at_responder(j, f->flow, p));
 }
 
+/* Whether a failure rests on few responses, paired by PSN, being those to these requests. */
+static bool rests_on_pairing(const struct judge *j, const struct found *f)
+{
+    unsigned needs = rule_table[f->rule].needs | f->needs;
+
+    return f->flow != FLOW_NONE && !(f->has & N_PAIRED) && needs & (N_RSP | N_TAP_REQ | N_TAP_RSP) &&
+           j->flows[f->flow].dir && !judge_pairing_is_settled(j, f->flow);
+}
+
 /* A response contradicts the requests of `f`, with which it was paired by PSN: later ones have to prove the pairing. */
 static void speaks_against_pairing(struct jflow *f)
 {
@@ -366,6 +375,9 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
     g.by_side = rests_on_side(j, &f, p);
     g.by_clock = f.by_clock;
     g.by_complete = (rule_table[f.rule].needs | v.needs | f.needs) & N_COMPLETE && !(f.has & N_COMPLETE);
+    g.by_pairing = g.result == V_FAIL && rests_on_pairing(j, &f);
+    if (g.by_pairing)
+        j->flows[f.flow].by_pairing = true;
     g.conn = f.flow == FLOW_NONE ? f.conn : j->flow[f.flow].conn;
     if (f.at) {
         g.file = (uint16_t)((f.at - 1) >> 16);

@@ -62,6 +62,10 @@ uint32_t judge_tap_of(const struct judge *j, const struct finding *f);
 void judge_skewed(struct judge *j, uint32_t tap);
 /* At the end: failures that rest on the order of both directions at a tap whose clocks turned out to differ. */
 void judge_doubt_clocks(struct judge *j);
+/* Whether the responses that count as those to the requests of a flow may be those to the requests of another one. */
+bool judge_another_may_be_meant(const struct judge *j, uint32_t flow);
+/* At the end: failures that rest on a pairing by PSN, if another queue pair turned out to be at similar PSNs. */
+void judge_doubt_pairings(struct judge *j);
 /* At the end: failures that rest on the capture having all frames, if its file says, behind them, that it lost some. */
 void judge_doubt_complete(struct judge *j);
 /* A packet of `from` to `to` was captured at a tap, conn_tap_of(). */

@@ -327,7 +327,7 @@ unsigned judge_have_tap(const struct judge *j, uint32_t flow)
 
 /* --- The end ---------------------------------------------------------------------------------- */
 
-/* The connections whose ends open connections and accept some. */
+/* Connections of which failures are doubted: their ends open connections and accept some. */
 struct doubt {
     const struct judge *j;
     uint64_t *of; /* doubt_key(), sorted */
@@ -409,6 +409,42 @@ void judge_doubt_sides(struct judge *j)
     struct doubt d = {.j = j};
 
     findings_doubt(j->findings, N_OPENER, is_doubted, &d);
+    free(d.of);
+}
+
+/* --- Pairings by PSN ---------------------------------------------------------------------------- */
+
+/* The connections of which a failure rests on a pairing by PSN, although another queue pair may be meant. */
+static void look_at_pairings(struct doubt *d)
+{
+    const struct judge *j = d->j;
+    uint32_t n = conn_counts(j->conns).flows, of = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        of += j->flows[i].by_pairing;
+    d->of = malloc((of + 1) * sizeof *d->of);
+    d->full = !d->of;
+    for (uint32_t i = 0; d->of && of && i < n; i++)
+        if (j->flows[i].by_pairing && judge_another_may_be_meant(j, i))
+            d->of[d->n++] = doubt_key(j->flow[i].tap, j->flow[i].conn);
+    if (d->of)
+        qsort(d->of, d->n, sizeof *d->of, by_key);
+}
+
+static bool is_of_another(void *user, const struct finding *f)
+{
+    const struct doubt *d = user;
+    uint64_t conn = doubt_key(judge_tap_of(d->j, f), f->conn);
+
+    return f->by_pairing && (d->full || bsearch(&conn, d->of, d->n, sizeof conn, by_key));
+}
+
+void judge_doubt_pairings(struct judge *j)
+{
+    struct doubt d = {.j = j};
+
+    look_at_pairings(&d);
+    findings_doubt(j->findings, N_PAIRED, is_of_another, &d);
     free(d.of);
 }
 

@@ -342,8 +342,13 @@ static bool breaks_nak(const struct re_view *t, struct verdict *v)
         return breaks_single_nak(t, rnr, v);
     if (!in_order(t) && psn_diff(psn, r->epsn_lo) <= 0)
         return false;
-    if (psn_diff(psn, r->epsn_lo) < 0 || psn_diff(psn, r->epsn_hi) > 0)
-        return r->dead ? false : fail(v, RULE_NAK_01, "PSN", r->epsn_lo, psn);
+    if (psn_diff(psn, r->epsn_lo) < 0 || psn_diff(psn, r->epsn_hi) > 0) {
+        if (r->dead)
+            return false;
+        fail(v, RULE_NAK_01, "PSN", r->epsn_lo, psn);
+        v->needs = psn_diff(psn, r->epsn_hi) > 0 ? N_START : 0; /* else it may have come before the capture */
+        return true;
+    }
     if (sequence && !r->nak_due && psn_diff(r->seen_hi, psn_add(psn, 1)) <= 0)
         return fail(v, RULE_NAK_03, "PSN", psn, r->seen_hi);
     return false;

@@ -25,6 +25,7 @@ struct totals {
 
 struct options {
     uint64_t seed, count;
+    uint64_t cuts;   /* how many more times the captures of each conversation are cut */
     const char *dir; /* for captures; NULL: none */
     bool matrix;
     bool progress;
@@ -150,8 +151,10 @@ static void judge_snapped(const struct play *p, struct trace *t, struct judge_op
     t->snap = 0;
 }
 
-/* One tap: the capture is changed, and judged as taken there and as taken anywhere. */
-static void judge_tap(const struct options *opt, const struct play *p, unsigned place, struct prng *r, struct totals *n)
+/* One tap: the capture is changed, first by `first` unless that is AS_IT_WAS, and judged as taken there and as taken
+ * anywhere. */
+static void judge_tap(const struct options *opt, const struct play *p, unsigned place, enum mutation first,
+                      struct prng *r, struct totals *n)
 {
     struct trace t = {0};
     struct judge_opts o = play_judge_opts(p, (enum tap_place)place);
@@ -160,8 +163,8 @@ static void judge_tap(const struct options *opt, const struct play *p, unsigned 
 
     trace_copy(&t, &p->tap[place]);
     o.complete = true;
-    for (unsigned i = 0; i < 2 && prng_below(r, 100) < (i ? 30 : 70); i++) {
-        m[i] = (enum mutation)(1 + prng_below(r, MUTATIONS - 1));
+    for (unsigned i = 0; i < 2 && prng_below(r, 100) < (i ? 30 : first ? 100 : 70); i++) {
+        m[i] = !i && first ? first : (enum mutation)(1 + prng_below(r, MUTATIONS - 1));
         trace_mutate(&t, m[i], r);
         /* which cuts within the reordered part */
         o.complete &= mutation_is_complete(m[i]) && !(m[0] == DISORDERED && m[i] == CUT);
@@ -280,11 +283,16 @@ static void judge_skewed(const struct options *opt, const struct play *p, struct
     trace_free(&t);
 }
 
-/* The three taps as interfaces of one capture, which is changed if `change`. */
-static void judge_all_taps(const struct options *opt, const struct play *p, bool change, struct prng *r,
+/* A change by chance, or none. */
+static enum mutation mutation_of(bool change, struct prng *r)
+{
+    return change ? (enum mutation)(1 + prng_below(r, MUTATIONS - 1)) : AS_IT_WAS;
+}
+
+/* The three taps as interfaces of one capture, which is changed by `m`. */
+static void judge_all_taps(const struct options *opt, const struct play *p, enum mutation m, struct prng *r,
                            struct totals *n)
 {
-    enum mutation m = change ? (enum mutation)(1 + prng_below(r, MUTATIONS - 1)) : AS_IT_WAS;
     char how[100];
     const struct trace *const in[TAP_PLACES] = {&p->tap[0], &p->tap[1], &p->tap[2]};
     struct judge_opts o = play_judge_opts(p, TAP_AT_REQUESTER);
@@ -350,7 +358,7 @@ static void set_apart(struct play *q)
 static void judge_two(const struct options *opt, struct play *p, bool later, bool change, struct prng *r,
                       struct totals *n)
 {
-    enum mutation m = change ? (enum mutation)(1 + prng_below(r, MUTATIONS - 1)) : AS_IT_WAS;
+    enum mutation m = mutation_of(change, r);
     char how[100];
     enum tap_place place = (enum tap_place)prng_below(r, TAP_PLACES);
     const struct trace *in[2] = {&p->tap[place]};
@@ -397,7 +405,7 @@ static void judge_more(const struct options *opt, struct play *p, struct totals 
         judge_without_cm(opt, p, &r, n);
         break;
     case 1:
-        judge_all_taps(opt, p, false, &r, n);
+        judge_all_taps(opt, p, AS_IT_WAS, &r, n);
         break;
     case 2:
         judge_two(opt, p, false, false, &r, n);
@@ -409,7 +417,7 @@ static void judge_more(const struct options *opt, struct play *p, struct totals 
         judge_times(opt, p, &r, n);
         break;
     case 6:
-        judge_all_taps(opt, p, true, &r, n);
+        judge_all_taps(opt, p, mutation_of(true, &r), &r, n);
         break;
     case 7:
         judge_set_back(opt, p, &r, n);
@@ -422,6 +430,19 @@ static void judge_more(const struct options *opt, struct play *p, struct totals 
         break;
     default:
         break;
+    }
+}
+
+/* Cut the captures once more: captures begin and end anywhere. */
+static void judge_cuts(const struct options *opt, const struct play *p, struct totals *n)
+{
+    struct prng r;
+
+    prng_seed(&r, p->sim.seed * 17 + 3);
+    for (uint64_t i = 0; i < opt->cuts; i++) {
+        for (unsigned place = 0; place < TAP_PLACES; place++)
+            judge_tap(opt, p, place, CUT, &r, n);
+        judge_all_taps(opt, p, CUT, &r, n);
     }
 }
 
@@ -448,7 +469,8 @@ static void converse(const struct options *opt, uint64_t seed, struct totals *n)
     if (opt->dir)
         printf("%s\n", p->about);
     for (unsigned place = 0; place < TAP_PLACES; place++)
-        judge_tap(opt, p, place, &r, n);
+        judge_tap(opt, p, place, AS_IT_WAS, &r, n);
+    judge_cuts(opt, p, n); /* before a second conversation changes what is permitted */
     judge_more(opt, p, n);
     play_free(p);
     free(p);
@@ -491,11 +513,10 @@ static void converse_all(const struct options *opt, char **seeds, struct totals 
 
 int main(int argc, char **argv)
 {
-    static const struct option longs[] = {{"seed", required_argument, NULL, 's'},
-                                          {"count", required_argument, NULL, 'n'},
-                                          {"write", required_argument, NULL, 'w'},
-                                          {"matrix", no_argument, NULL, 'm'},
-                                          {0}};
+    static const struct option longs[] = {
+        {"seed", required_argument, NULL, 's'}, {"count", required_argument, NULL, 'n'},
+        {"cuts", required_argument, NULL, 'c'}, {"write", required_argument, NULL, 'w'},
+        {"matrix", no_argument, NULL, 'm'},     {0}};
     struct options opt = {.seed = 1, .count = 1, .progress = isatty(STDERR_FILENO)};
     struct totals n = {0};
     int c;
@@ -510,6 +531,8 @@ int main(int argc, char **argv)
             opt.seed = number(optarg);
         if (c == 'n')
             opt.count = number(optarg);
+        if (c == 'c')
+            opt.cuts = number(optarg);
         if (c == 'w')
             opt.dir = optarg;
         opt.matrix |= c == 'm';
