@@ -355,13 +355,14 @@ static void settle_early(struct judge *j, struct cm_exchange *s, ns_t now)
 }
 
 /* True if an end sends a REJ after it has established the connection: the active end has sent the RTU, or the passive
- * end has sent packets on its queue pair. */
+ * end has sent requests on its queue pair; responses it sends before the RTU has come, too.
+ */
 static bool rejects_late(struct judge *j, const struct cm_packet *c)
 {
     uint32_t flow = c->from_active ? FLOW_NONE : flow_from(j, c);
 
     return c->m->mad.attr_id == CM_REJ && c->s->established && !c->s->ended &&
-           (c->from_active || (flow != FLOW_NONE && j->flows[flow].packets));
+           (c->from_active || (flow != FLOW_NONE && j->flows[flow].dir));
 }
 
 /* Check that the message is permitted in the state of its exchange, and its communication ids. False: it is not one of

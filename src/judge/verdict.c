@@ -416,6 +416,19 @@ static void weigh_refusal(const struct judged *a, struct verdict *v, unsigned *l
     *lacks = N_TAP_RSP;
 }
 
+/* True if the NAK is for the first packet of a message, and its MSN counts no message behind those that were
+ * acknowledged: the message that ends just before its PSN has not arrived. */
+static bool lacks_message(const struct judged *a)
+{
+    const struct sent *s = req_dir_sent(a->h, a->p->bth.psn),
+                      *last = a->h->have_una ? req_dir_sent(a->h, psn_prev(a->h->una)) : NULL;
+
+    return a->h->began == BEGAN_SEEN && s && opcode_table[s->opcode].flags & OPF_START && last &&
+           psn_diff(s->psn, a->h->una) > 0 && last->msg == a->p->aeth.msn;
+}
+
+#define FEW_RESPONSES 4 /* fewer prove neither a pairing by PSN nor how far the responder is */
+
 /* Needs (N_*) of rule `v->rule` that are certainly met, or missing, for this response. */
 static void needs_of_response(const struct judged *a, struct verdict *v, unsigned *has, unsigned *lacks)
 {
@@ -431,6 +444,9 @@ static void needs_of_response(const struct judged *a, struct verdict *v, unsigne
     case RULE_NAK_11: /* a copy that had come before the RNR NAK may have been executed behind it */
         sent = req_dir_sent(h, h->rnr.psn);
         *lacks = !a->f->shadow->rsp.u.all_seen || (sent && (sent->copies > 1 || sent->same)) ? N_TAP_RSP : 0;
+        break;
+    case RULE_NAK_01: /* responses show how far the responder is, from wherever the capture begins */
+        *has = lacks_message(a) || h->rsp_packets - h->rsp_inside >= FEW_RESPONSES ? N_START : 0;
         break;
     case RULE_NAK_03:
         *lacks = h->vague ? N_COMPLETE : 0;
@@ -495,8 +511,6 @@ static unsigned check_response(struct judge *j, const struct judged *a, struct v
     a->f->two_way_next = 0;
     return at_responder(j, a) ? n : shadow_check_response(a->f->shadow, a->p, false, v);
 }
-
-#define FEW_RESPONSES 4 /* fewer do not prove a pairing by PSN */
 
 /* True if the response may answer the requests of another queue pair: it is of another kind than its request, and so
  * few responses were seen that these two queue pairs may have been paired wrongly. */
