@@ -299,6 +299,20 @@ static uint32_t evict(struct conn_table *t)
     return t->hand;
 }
 
+/* The flow that was paired with flow `i` until now is not: `i` is paired with flow `with`. */
+static void part_from_other(struct conn_table *t, uint32_t i, uint32_t with)
+{
+    uint32_t other = t->flows[i].peer;
+    struct flow *o = other == FLOW_NONE || other == with ? NULL : &t->flows[other];
+
+    if (!o || o->peer != i)
+        return;
+    o->peer = FLOW_NONE;
+    o->paired_by = PAIR_NONE;
+    o->have_sqpn = false;
+    o->looks = 0;
+}
+
 void conn_join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
 {
     struct flow *fa = &t->flows[a], *fb = &t->flows[b];
@@ -316,6 +330,8 @@ void conn_join(struct conn_table *t, uint32_t a, uint32_t b, enum pairing how)
         conn_note_renumbered(t, high, low);
     }
     conn_renumber(t, fa, fb, conn);
+    part_from_other(t, a, b);
+    part_from_other(t, b, a);
     fa->peer = b;
     fb->peer = a;
     fa->conn = fb->conn = conn;

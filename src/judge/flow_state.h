@@ -183,13 +183,15 @@ struct jflow {
     uint32_t first_frame;
     ns_t first_ts;
     bool noted_port, noted_vlan, noted_label, noted_way, ends_compared, marks_compared;
-    uint8_t encap;             /* enum encap of its latest request; 0: none */
-    uint32_t encap_frame;      /* with `encap`: that request */
-    uint32_t rsp_frame;        /* with has_rsp: frame of the first response */
-    uint64_t unproved_rsp;     /* number of the latest response that may belong to another queue pair */
-    uint64_t unfit_rsp;        /* responses until then that fitted no request, or contradicted them */
-    bool misfit;               /* one of them contradicted the requests */
-    bool by_pairing;           /* a failure rests on few responses being those to these requests */
+    uint8_t encap;         /* enum encap of its latest request; 0: none */
+    uint32_t encap_frame;  /* with `encap`: that request */
+    uint32_t rsp_frame;    /* with has_rsp: frame of the first response */
+    uint64_t unproved_rsp; /* number of the latest response that may belong to another queue pair */
+    uint64_t unfit_rsp;    /* responses until then that fitted no request, or contradicted them */
+    bool misfit;           /* one of them contradicted the requests */
+    /* a failure of connection rests_conn rests on few responses, those of flow rests_peer - 1, being those to these
+     * requests; 0: none does */
+    uint32_t rests_peer, rests_conn;
     bool mid_stream;           /* the first request seen was not the first one of the queue pair */
     struct pending_fail gap;   /* with has_gap: skipped PSNs */
     struct pending_fail early; /* with has_early: a response with a PSN that was not sent */

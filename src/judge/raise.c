@@ -375,10 +375,12 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
     g.by_side = rests_on_side(j, &f, p);
     g.by_clock = f.by_clock;
     g.by_complete = (rule_table[f.rule].needs | v.needs | f.needs) & N_COMPLETE && !(f.has & N_COMPLETE);
-    g.by_pairing = g.result == V_FAIL && rests_on_pairing(j, &f);
-    if (g.by_pairing)
-        j->flows[f.flow].by_pairing = true;
     g.conn = f.flow == FLOW_NONE ? f.conn : j->flow[f.flow].conn;
+    g.by_pairing = g.result == V_FAIL && rests_on_pairing(j, &f);
+    if (g.by_pairing) {
+        j->flows[f.flow].rests_peer = j->flow[f.flow].peer + 1;
+        j->flows[f.flow].rests_conn = g.conn;
+    }
     if (f.at) {
         g.file = (uint16_t)((f.at - 1) >> 16);
         g.tap = (uint16_t)(f.at - 1);

@@ -153,12 +153,24 @@ static bool nak_explains(const struct nak *n, const struct gap_seen *g)
     return n->have && psn_diff(n->psn, g->psn) <= 0 && (!n->resent || n->psn == g->psn || n->ts >= g->ts);
 }
 
+/* True if a READ or atomic before the gap is not answered in full: a NAK waits behind its responses, which congestion
+ * control may hold back. */
+static bool waits_for_read(const struct req_dir *h, const struct gap_seen *g)
+{
+    for (uint32_t i = 0; h->have_una && i < h->read_slots; i++) {
+        const struct read_req *k = &h->reads[i];
+        if (k->span && psn_diff(psn_add(k->psn, k->span), h->una) > 0 && psn_diff(k->psn, g->psn) < 0)
+            return true;
+    }
+    return false;
+}
+
 /* True if a response explains that no sequence NAK came for gap `g`. */
 static bool is_answered(const struct req_dir *h, const struct gap_seen *g)
 {
     bool acked = h->have_una && psn_diff(h->una, g->psn) > 0;
 
-    return acked || h->fatal.have || nak_explains(&h->seq, g) || nak_explains(&h->rnr, g);
+    return acked || waits_for_read(h, g) || h->fatal.have || nak_explains(&h->seq, g) || nak_explains(&h->rnr, g);
 }
 
 /* The request that was missing. Seen is not delivered: but of several packets behind the gap one will have been. */

@@ -414,6 +414,13 @@ void judge_doubt_sides(struct judge *j)
 
 /* --- Pairings by PSN ---------------------------------------------------------------------------- */
 
+/* Whether these requests were paired with other responses since, or may be. */
+static bool may_pair_otherwise(const struct judge *j, uint32_t flow)
+{
+    return j->flows[flow].rests_peer &&
+           (j->flows[flow].rests_peer != j->flow[flow].peer + 1 || judge_another_may_be_meant(j, flow));
+}
+
 /* The connections of which a failure rests on a pairing by PSN, although another queue pair may be meant. */
 static void look_at_pairings(struct doubt *d)
 {
@@ -421,12 +428,12 @@ static void look_at_pairings(struct doubt *d)
     uint32_t n = conn_counts(j->conns).flows, of = 0;
 
     for (uint32_t i = 0; i < n; i++)
-        of += j->flows[i].by_pairing;
+        of += j->flows[i].rests_peer != 0;
     d->of = malloc((of + 1) * sizeof *d->of);
     d->full = !d->of;
     for (uint32_t i = 0; d->of && of && i < n; i++)
-        if (j->flows[i].by_pairing && judge_another_may_be_meant(j, i))
-            d->of[d->n++] = doubt_key(j->flow[i].tap, j->flow[i].conn);
+        if (may_pair_otherwise(j, i))
+            d->of[d->n++] = doubt_key(j->flow[i].tap, j->flows[i].rests_conn);
     if (d->of)
         qsort(d->of, d->n, sizeof *d->of, by_key);
 }
