@@ -354,15 +354,23 @@ static void settle_early(struct judge *j, struct cm_exchange *s, ns_t now)
     cm_watch_take(&s->watch, &s->early.m, s->early.from_active);
 }
 
-/* True if an end sends a REJ after it has established the connection: the active end has sent the RTU, or the passive
- * end has sent requests on its queue pair; responses it sends before the RTU has come, too.
- */
+/* True if the passive end, which sends to flow `flow`, has established the connection: it has sent requests, or
+ * acknowledged some; a NAK it sends before anything has come in its turn, too. */
+static bool has_begun(const struct judge *j, uint32_t flow)
+{
+    uint32_t peer = j->flow[flow].peer;
+    const struct req_dir *asked = peer == FLOW_NONE ? NULL : j->flows[peer].dir;
+
+    return j->flows[flow].dir || (asked && asked->have_una && psn_diff(asked->una, asked->start) > 0);
+}
+
+/* True if an end sends a REJ after it has established the connection: the active end has sent the RTU. */
 static bool rejects_late(struct judge *j, const struct cm_packet *c)
 {
     uint32_t flow = c->from_active ? FLOW_NONE : flow_from(j, c);
 
     return c->m->mad.attr_id == CM_REJ && c->s->established && !c->s->ended &&
-           (c->from_active || (flow != FLOW_NONE && j->flows[flow].dir));
+           (c->from_active || (flow != FLOW_NONE && has_begun(j, flow)));
 }
 
 /* Check that the message is permitted in the state of its exchange, and its communication ids. False: it is not one of
