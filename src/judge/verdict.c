@@ -434,8 +434,11 @@ static void needs_of_response(const struct judged *a, struct verdict *v, unsigne
 {
     struct req_dir *h = a->h;
     const struct sent *sent;
+    bool ahead = v->needs & N_START; /* what it names may have come before the capture */
 
     needs_by_traits(a, v, has, lacks);
+    if (ahead && (lacks_message(a) || h->rsp_packets - h->rsp_inside >= FEW_RESPONSES))
+        *has |= N_START; /* responses show how far the responder is */
     switch (v->rule) {
     case RULE_NAK_02:
         *has = h->seq.have && h->seq.icrc != icrc_of(a->p) ? N_TAP_RSP : 0; /* another ICRC: it is no identical copy */
@@ -444,9 +447,6 @@ static void needs_of_response(const struct judged *a, struct verdict *v, unsigne
     case RULE_NAK_11: /* a copy that had come before the RNR NAK may have been executed behind it */
         sent = req_dir_sent(h, h->rnr.psn);
         *lacks = !a->f->shadow->rsp.u.all_seen || (sent && (sent->copies > 1 || sent->same)) ? N_TAP_RSP : 0;
-        break;
-    case RULE_NAK_01: /* responses show how far the responder is, from wherever the capture begins */
-        *has = lacks_message(a) || h->rsp_packets - h->rsp_inside >= FEW_RESPONSES ? N_START : 0;
         break;
     case RULE_NAK_03:
         *lacks = h->vague ? N_COMPLETE : 0;
