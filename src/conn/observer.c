@@ -438,18 +438,11 @@ void observer_request(struct observer *o, const struct pkt *p, uint32_t flow, st
 
 /* --- Responses -------------------------------------------------------------------------------- */
 
-/* The path MTU that a READ response tells: its length; the last one: what each response before it carried, if the READ
- * is the latest one. 0: none. */
-static __attribute__((noinline)) uint32_t pmtu_of_response(const struct req_dir *h, const struct pkt *p)
+/* The path MTU that a READ response tells: its length; 0: none. The last one, without those before it, may be that of
+ * another READ, which was not captured. */
+static uint32_t pmtu_of_response(const struct pkt *p)
 {
-    const struct read_req *a = req_dir_latest_read(h, 1);
-    uint32_t before = (p->bth.psn - a->psn) & PSN_MASK, bytes = a->len - p->payload_len;
-
-    if (p->op->flags & (OPF_FIRST | OPF_MIDDLE))
-        return p->payload_len;
-    if (!(p->op->flags & OPF_LAST) || !a->span || a->opcode != OP_READ_REQUEST)
-        return 0;
-    return before && a->len > p->payload_len && bytes % before == 0 ? bytes / before : 0;
+    return p->op->flags & (OPF_FIRST | OPF_MIDDLE) ? p->payload_len : 0;
 }
 
 ALWAYS_INLINE void see_response(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e)
@@ -465,7 +458,7 @@ ALWAYS_INLINE void see_response(struct observer *o, const struct pkt *p, uint32_
     e->flow = c->peer;
     e->h = observer_req_dir(o, e->flow);
     if (UNLIKELY(e->h && !e->h->pmtu && p->op->flags & OPF_READ_RESP)) {
-        req_dir_set_pmtu(e->h, pmtu_of_response(e->h, p));
+        req_dir_set_pmtu(e->h, pmtu_of_response(p));
         e->h->pmtu_from_response = e->h->pmtu != 0;
     }
 }
