@@ -333,7 +333,7 @@ static struct judge_opts opts_of_both(const struct play *p, const struct play *q
 static bool can_be_told(const struct play *p, const struct play *q, enum tap_place place, enum mutation m)
 {
     if (mutation_is_complete(m) && (!p->sim.no_cm || !q->sim.no_cm))
-        return !p->sim.no_cm && !q->sim.no_cm && trace_cm_ids(&p->tap[place]) != trace_cm_ids(&q->tap[place]);
+        return !p->sim.no_cm && !q->sim.no_cm && !trace_cm_ids_meet(&p->tap[place], &q->tap[place]);
     return trace_psns_differ(&p->tap[place], &q->tap[place]);
 }
 

@@ -280,17 +280,37 @@ bool trace_psns_differ(const struct trace *t, const struct trace *later)
     return true;
 }
 
-uint32_t trace_cm_ids(const struct trace *t)
+#define CM_ID_COUNTS 8 /* numbers that communication ids count from, of a capture */
+
+/* The numbers that the communication ids of both hosts count from: how many. */
+static unsigned cm_id_counts(const struct trace *t, uint32_t from[CM_ID_COUNTS])
 {
-    for (size_t i = 0; i < t->n; i++) {
+    unsigned n = 0, k;
+
+    for (size_t i = 0; i < t->n && n < CM_ID_COUNTS; i++) {
         struct cm_msg m;
         struct frame f;
         struct pkt p;
         frame_decode(&p, &f, trace_data(t, i), t->shot[i].len, t->linktype);
-        if (cm_msg_of(&m, &p) && m.mad.attr_id == CM_REQ)
-            return m.req.local_id & 0xfff00000;
+        if (!cm_msg_of(&m, &p) || (m.mad.attr_id != CM_REQ && m.mad.attr_id != CM_REP))
+            continue;
+        from[n] = (m.mad.attr_id == CM_REQ ? m.req.local_id : m.rep.local_id) & 0xfff00000;
+        for (k = 0; from[k] != from[n]; k++)
+            ;
+        n += k == n;
     }
-    return 0;
+    return n;
+}
+
+bool trace_cm_ids_meet(const struct trace *t, const struct trace *later)
+{
+    uint32_t a[CM_ID_COUNTS], b[CM_ID_COUNTS];
+    unsigned n = cm_id_counts(t, a), m = cm_id_counts(later, b);
+
+    for (unsigned i = 0; i < n * m; i++)
+        if (a[i / m] == b[i % m])
+            return true;
+    return !n && !m;
 }
 
 void trace_round(struct trace *t, ns_t step)

@@ -67,8 +67,8 @@ void trace_merge(struct trace *t, struct store *store, const struct trace *const
 /* Whether no queue pair of `later` begins with a PSN of which it may be thought that it goes on with, or repeats, what
  * the same queue pair has sent in `t`. */
 bool trace_psns_differ(const struct trace *t, const struct trace *later);
-/* The communication ids of the one whose REQ comes first count from this number; 0: there is none. */
-uint32_t trace_cm_ids(const struct trace *t);
+/* Whether communication ids of a host may be the same in both: they count from the same number, or neither has any. */
+bool trace_cm_ids_meet(const struct trace *t, const struct trace *later);
 /* Time stamps are multiples of `step` ns. */
 void trace_round(struct trace *t, ns_t step);
 /* Set the clock back by `by` ns before frame `at`. */
