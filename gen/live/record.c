@@ -74,7 +74,7 @@ static void release(struct live *l, ns_t until)
                                        .comment_len = w.comment_len});
         l->waiting_from += sizeof w + w.len + w.comment_len;
     }
-    if (l->waiting_from >= b->len / 2) {
+    if (l->waiting_from && l->waiting_from >= b->len / 2) {
         b->len -= l->waiting_from;
         memmove(b->p, b->p + l->waiting_from, b->len);
         l->waiting_from = 0;

@@ -508,6 +508,24 @@ Test(live, frames_received_before_others_were_sent_come_first_in_the_capture, .i
     expect_recorded(path, "abABCDcE", 8);
 }
 
+Test(live, a_recording_ends_without_a_frame_or_with_received_ones_alone, .init = open_both, .fini = close_both)
+{
+    struct live *l = &client.l;
+    struct live_error err;
+    uint8_t frame[64] = {'r'};
+
+    for (unsigned n = 0; n < 2; n++) {
+        char path[] = "/tmp/liverecordXXXXXX";
+        close(mkstemp(path));
+        cr_assert_eq(live_record_to(l, path, 0, &err), 0, "%s", err.msg);
+        if (n)
+            live_record_in(l, frame, sizeof frame, clock_ns(CLOCK_REALTIME));
+        live_record_end(l);
+        cr_expect_eq(l->record_err, 0);
+        expect_recorded(path, n ? "r" : "", n);
+    }
+}
+
 Test(live, it_is_said_who_stamped_the_frames_and_how_well)
 {
     struct backend b = {.stamps = BACKEND_STAMPS_KERNEL};
