@@ -143,7 +143,7 @@ static void doubt_lost_response(struct incident *st, const struct req_dir *h)
 {
     if (st && st->cause == CAUSE_LOST_READ_RESPONSE && st->place == PLACE_BEFORE && h->why == BACK_SILENCE &&
         h->rsp_packets == h->back_rsps)
-        incident_add(st, SAY(OR_STOPPED, .n = 0));
+        incident_add(st, SAY(OR_STOPPED));
 }
 
 /* True if the capture ends before the ACK timer of the last try expires, and its requester did not close the

@@ -264,7 +264,7 @@ static struct incident *report_silence(struct explainer *x, const struct event *
     if (broke_off(st, last) && timeline_others_sent(x->timeline, e->flow, last->ts))
         incident_add(st, SAY(OTHERS_SENT, .time = e->p->frame->ts - last->ts));
     if (st->cause == CAUSE_LOST_ACK && is_too_short(e, st->silence))
-        incident_add(st, SAY(OR_EARLIER, .n = 0));
+        incident_add(st, SAY(OR_EARLIER));
     return st;
 }
 

@@ -91,16 +91,16 @@ static void note_had(const struct event *e, struct flow_notes *t, struct inciden
     bool ack = e->p->op->flags & OPF_ACK && response_type(e->p) == AETH_ACK,
          asked = st->cause == CAUSE_LOST_LAST_PACKET && st->is_request && st->silence &&
                  st->facts[0].sentence == SENTENCE_NO_ANSWER,
-         within = psn_diff(psn, st->psn) > 0 && psn_diff(psn, last) <= 0, twice;
+         within = psn_diff(psn, st->psn) > 0 && psn_diff(psn, last) <= 0, needs_second;
 
     if (!ack || !asked || !within || !first || !s || (!next && psn != last))
         return;
-    twice = !is_too_soon_for(e, t, s, first->ts);
-    if ((twice && !next) || (trip > 0 && e->p->frame->ts - first->ts < trip - trip / 8))
+    needs_second = !is_too_soon_for(e, t, s, first->ts);
+    if ((needs_second && !next) || (trip > 0 && e->p->frame->ts - first->ts < trip - trip / 8))
         return;
     st->had_psn = psn;
-    st->had_frame = twice ? 0 : frame_u32(e->p);
-    st->had_once = twice ? frame_u32(e->p) : 0;
+    st->had_frame = needs_second ? 0 : frame_u32(e->p);
+    st->had_once = needs_second ? frame_u32(e->p) : 0;
     st->lacked_frame = !next ? 0 : next->ts < first->ts ? next->last : next->first;
     t->hypotheses.had = next ? t->hypotheses.open : NO_INCIDENT;
     t->hypotheses.had_back = first->ts;

@@ -2,8 +2,7 @@
 #include "src/explain/compare/compare.h"
 #include "src/explain/compare/copies.h"
 #include "src/explain/compare/damaged.h"
-
-#include <stdlib.h>
+#include "src/explain/compare/tap_way.h"
 
 #define TAPS_MOST   8                /* of one flow */
 #define PASSES_MOST (10 * NS_PER_MS) /* no packet takes longer from tap to tap */
@@ -11,10 +10,9 @@
 /* Whether a tap saw the packet. */
 enum saw { SAW_UNKNOWN, SAW_NOT, SAW_IT };
 struct sight {
+    struct tap_way way; /* first */
     enum saw saw;
     uint32_t tap, frame;
-    ns_t exact, trip; /* from a request to its response: flow_notes.responses.round_trip and .least_trip */
-    ns_t way;         /* the longer, the later the packet passes the tap */
 };
 
 /* Whether a tap whose first copy of the packet of `st` is `c` saw that packet: `gone` has the copies of the tap that
@@ -113,8 +111,7 @@ static struct sight sight_at(struct explainer *x, const struct incident *st, con
 
     if (!t || !h || !h->have_next || t->responses.least_trip < 0)
         return o;
-    o.exact = t->responses.round_trip;
-    o.trip = t->responses.least_trip;
+    o.way = (struct tap_way){.exact = t->responses.round_trip, .trip = t->responses.least_trip};
     if (st->gone.how == GONE_AGAIN) {
         o.saw = saw_again(x, st, flow, &o.frame);
         if (o.saw == SAW_NOT && st->cause == CAUSE_BAD_ICRC)
@@ -137,26 +134,6 @@ static struct sight sight_at(struct explainer *x, const struct incident *st, con
     return o;
 }
 
-/* The nearer a tap is to the responder, the shorter is the time from a request to its response. */
-static void set_ways(struct sight *taps, unsigned n, bool response)
-{
-    bool exact = true;
-
-    for (unsigned i = 0; i < n; i++)
-        exact &= taps[i].exact >= 0;
-    for (unsigned i = 0; i < n; i++) {
-        ns_t trip = exact ? taps[i].exact : taps[i].trip;
-        taps[i].way = response ? trip : -trip;
-    }
-}
-
-static int by_way(const void *a, const void *b)
-{
-    const struct sight *s = a, *o = b;
-
-    return s->way < o->way ? -1 : s->way > o->way;
-}
-
 /* The taps that know, in the order in which the packet passes them: how many. */
 static unsigned sights_of(struct explainer *x, const struct incident *st, struct sight *taps)
 {
@@ -169,8 +146,7 @@ static unsigned sights_of(struct explainer *x, const struct incident *st, struct
         taps[n] = sight_at(x, st, &gone, i);
         n += taps[n].saw != SAW_UNKNOWN;
     }
-    set_ways(taps, n, st->gone.response);
-    qsort(taps, n, sizeof *taps, by_way);
+    tap_way_order(taps, n, sizeof *taps, !st->gone.response);
     return n;
 }
 

@@ -1,6 +1,6 @@
 /* layer 3 (explain): between which taps a path drops large packets; said once for all taps. */
+#include "src/explain/compare/tap_way.h"
 #include "src/explain/compare/taps.h"
-#include "src/explain/explain_impl.h"
 
 #include <stdlib.h>
 
@@ -8,11 +8,9 @@
 
 /* A tap on the way of the packets of a hole. */
 struct hole_tap {
+    struct tap_way way; /* first */
     uint32_t tap;
-    ns_t way;   /* the longer, the later they pass it */
-    ns_t trip;  /* the shortest round trip; a response to an earlier copy may shorten it */
-    ns_t exact; /* the same of requests sent once; negative: not known */
-    bool saw;   /* it saw one of those that were lost */
+    bool saw; /* it saw one of those that were lost */
 };
 
 static bool is_of_requests(const struct incident *st)
@@ -50,32 +48,10 @@ static bool is_seen(struct explainer *x, const struct incident *st, uint32_t tap
     return false;
 }
 
-static int by_way(const void *a, const void *b)
-{
-    const struct hole_tap *s = a, *o = b;
-
-    return s->way < o->way ? -1 : s->way > o->way;
-}
-
 static void shorten(ns_t *shortest, ns_t trip)
 {
     if (trip >= 0 && (*shortest < 0 || trip < *shortest))
         *shortest = trip;
-}
-
-/* Put taps in the order of the way: by requests that were sent once, if all taps saw the responses to such. */
-static void order(struct hole_tap *taps, unsigned n, bool requests)
-{
-    bool exact = true;
-
-    for (unsigned i = 0; i < n; i++)
-        exact &= taps[i].exact >= 0;
-    for (unsigned i = 0; i < n; i++) {
-        ns_t trip = exact ? taps[i].exact : taps[i].trip;
-        taps[i].way = requests ? -trip : trip;
-    }
-    if (n)
-        qsort(taps, n, sizeof *taps, by_way);
 }
 
 /* The taps that saw packets to that host and responses to them, in the order of the way of those lost: how many. */
@@ -94,11 +70,11 @@ static unsigned taps_of(struct explainer *x, const struct incident *st, struct h
         if (k == TAPS_MOST)
             continue;
         if (k == n)
-            taps[n++] = (struct hole_tap){.tap = tap, .trip = -1, .exact = -1, .saw = is_seen(x, st, tap)};
-        shorten(&taps[k].trip, t->responses.least_trip);
-        shorten(&taps[k].exact, t->responses.round_trip);
+            taps[n++] = (struct hole_tap){.way = {.trip = -1, .exact = -1}, .tap = tap, .saw = is_seen(x, st, tap)};
+        shorten(&taps[k].way.trip, t->responses.least_trip);
+        shorten(&taps[k].way.exact, t->responses.round_trip);
     }
-    order(taps, n, is_of_requests(st));
+    tap_way_order(taps, n, sizeof *taps, is_of_requests(st));
     return n;
 }
 
