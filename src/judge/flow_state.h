@@ -138,6 +138,8 @@ struct before_rep {
 struct history; /* history.h */
 struct shadow;  /* src/shadow/shadow.h */
 
+#define RESTS_ON_SEVERAL UINT32_MAX /* jflow.rests_peer */
+
 struct jflow {
     /* What every packet needs: three lines of the cache, and that of its kind (fast_path.c fetches them). */
     _Alignas(CACHE_LINE) uint64_t packets; /* packets of the flow */
@@ -189,8 +191,8 @@ struct jflow {
     uint64_t unproved_rsp; /* number of the latest response that may belong to another queue pair */
     uint64_t unfit_rsp;    /* responses until then that fitted no request, or contradicted them */
     bool misfit;           /* one of them contradicted the requests */
-    /* a failure of connection rests_conn rests on few responses, those of flow rests_peer - 1, being those to these
-     * requests; 0: none does */
+    /* failures of connection rests_conn rest on few responses, those of flow rests_peer - 1, being those to these
+     * requests; 0: none does, RESTS_ON_SEVERAL: on those of several flows */
     uint32_t rests_peer, rests_conn;
     bool mid_stream;           /* the first request seen was not the first one of the queue pair */
     struct pending_fail gap;   /* with has_gap: skipped PSNs */

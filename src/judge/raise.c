@@ -316,6 +316,13 @@ static bool rests_on_pairing(const struct judge *j, const struct found *f)
            j->flows[f->flow].dir && !judge_pairing_is_settled(j, f->flow);
 }
 
+/* Note that a failure does. Those that rest on different pairings contradict each other. */
+static void rest_on_pairing(struct jflow *f, uint32_t peer, uint32_t conn)
+{
+    f->rests_peer = f->rests_peer && f->rests_peer != peer ? RESTS_ON_SEVERAL : peer;
+    f->rests_conn = conn;
+}
+
 /* A response contradicts the requests of `f`, with which it was paired by PSN: later ones have to prove the pairing. */
 static void speaks_against_pairing(struct jflow *f)
 {
@@ -377,10 +384,8 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
     g.by_complete = (rule_table[f.rule].needs | v.needs | f.needs) & N_COMPLETE && !(f.has & N_COMPLETE);
     g.conn = f.flow == FLOW_NONE ? f.conn : j->flow[f.flow].conn;
     g.by_pairing = g.result == V_FAIL && rests_on_pairing(j, &f);
-    if (g.by_pairing) {
-        j->flows[f.flow].rests_peer = j->flow[f.flow].peer + 1;
-        j->flows[f.flow].rests_conn = g.conn;
-    }
+    if (g.by_pairing)
+        rest_on_pairing(&j->flows[f.flow], j->flow[f.flow].peer + 1, g.conn);
     if (f.at) {
         g.file = (uint16_t)((f.at - 1) >> 16);
         g.tap = (uint16_t)(f.at - 1);
