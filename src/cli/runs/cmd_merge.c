@@ -40,24 +40,33 @@ void cmd_merge_help(struct buf *b)
            "--memory.\n");
 }
 
-int merge_run(const char *name, char *const *options, size_t n, const char *run)
+/* The words of a command line: the command, its `n` options, and `run` unless it is NULL; NULL: no memory. */
+static char **words_of(const char *name, char *const *options, size_t n, const char *run)
 {
     char **words = calloc(n + 3, sizeof *words);
+
+    if (!words)
+        return NULL;
+    words[0] = (char *)name;
+    memcpy(words + 1, options, n * sizeof *words);
+    words[n + 1] = (char *)run;
+    return words;
+}
+
+int merge_run(const char *name, char *const *options, size_t n, const char *run)
+{
+    char **words = words_of(name, options, n, run);
     int status = EXIT_BAD;
     unsigned i = 0;
 
     while (i < ARRAY_LEN(merged) && strcmp(merged[i].name, name) != 0)
         i++;
-    if (!words) {
+    if (!words)
         status = cli_error("out of memory");
-    } else if (i == ARRAY_LEN(merged)) {
+    else if (i == ARRAY_LEN(merged))
         status = cli_error("merge: %s is none of check, explain, flows, ops", name);
-    } else {
-        words[0] = (char *)name;
-        memcpy(words + 1, options, n * sizeof *words);
-        words[n + 1] = (char *)run;
+    else
         status = merged[i].run((int)n + 2, words);
-    }
     free(words);
     return status;
 }
@@ -65,13 +74,11 @@ int merge_run(const char *name, char *const *options, size_t n, const char *run)
 int merge_options(const char *name, char *const *options, size_t n, bool *answered)
 {
     static const struct trace_cmd *const cmds[] = {&check_cmd, &explain_cmd, &flows_cmd, &ops_cmd};
-    char **words = calloc(n + 2, sizeof *words);
+    char **words = words_of(name, options, n, NULL);
     int status = EXIT_OK;
 
     if (!words)
         return cli_error("out of memory");
-    words[0] = (char *)name;
-    memcpy(words + 1, options, n * sizeof *words);
     for (unsigned i = 0; i < ARRAY_LEN(cmds); i++)
         if (strcmp(cmds[i]->name, name) == 0)
             status = capture_options(cmds[i], (int)n + 1, words, answered);
