@@ -283,6 +283,8 @@ void incident_doubt_seen(struct incident *s);
 void incident_frame(struct incident *s, enum frame_role role, uint32_t frame);
 /* Likewise, a frame of another tap. */
 void incident_frame_at(struct incident *s, enum frame_role role, uint32_t tap, uint32_t frame);
+/* The first frame of its own tap with a role in an incident; 0: none. */
+uint32_t incident_frame_of(const struct incident *st, enum frame_role role);
 /* How bad a failure it is: the weight of its cause; 0: the connection did not fail. A CM message that was answered
  * after a retransmission is no failure, nor is a DREQ without a response, nor a refusal that is `minor`. */
 int incident_failure(const struct incident *s);

@@ -154,6 +154,14 @@ void incident_frame(struct incident *s, enum frame_role role, uint32_t frame)
     incident_frame_at(s, role, s->tap, frame);
 }
 
+uint32_t incident_frame_of(const struct incident *st, enum frame_role role)
+{
+    for (unsigned i = 0; i < st->n_frames; i++)
+        if (st->roles[i] == role && st->files[i] == st->tap >> 16)
+            return st->frames[i];
+    return 0;
+}
+
 void incident_frame_at(struct incident *s, enum frame_role role, uint32_t tap, uint32_t frame)
 {
     if (!frame || incident_has(s, tap, frame))

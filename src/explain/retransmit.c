@@ -361,6 +361,15 @@ static struct incident *report_lost_again(struct explainer *x, const struct even
     return st;
 }
 
+/* True if the packet of `st`, which passed the tap and was lost, was sent after `o` led to a retransmission: it is
+ * another loss, even if it is of one of the same PSNs. */
+static bool is_lost_since(const struct incident *st, const struct incident *o)
+{
+    uint32_t lost = incident_frame_of(st, ROLE_LOST), again = incident_frame_of(o, ROLE_RETRANSMISSION);
+
+    return st->place == PLACE_AFTER && lost && again && lost > again;
+}
+
 /* The NAK explains this loss. Drop the timeout or lost ACK reported earlier for the same PSNs: it is the same event. */
 static void report_once(struct explainer *x, struct flow_notes *t, struct incident *st)
 {
@@ -368,7 +377,7 @@ static void report_once(struct explainer *x, struct flow_notes *t, struct incide
 
     for (unsigned i = 0; i < ARRAY_LEN(before); i++) {
         struct incident *o = before[i];
-        bool same = o && o != st && !o->moot &&
+        bool same = o && o != st && !o->moot && !is_lost_since(st, o) &&
                     (o->cause == CAUSE_LOST_LAST_PACKET
                          ? psn_in(st->psn, o->psn, (o->end - o->psn) & PSN_MASK)
                          : o->cause == CAUSE_LOST_ACK && st->n_frames > 1 && o->frames[0] == st->frames[1]);

@@ -4,14 +4,6 @@
 #include "src/explain/compare/compare.h"
 #include "src/explain/compare/copies.h"
 
-uint32_t answers_frame_of(const struct incident *st, enum frame_role role)
-{
-    for (unsigned i = 0; i < st->n_frames; i++)
-        if (st->roles[i] == role && st->files[i] == st->tap >> 16)
-            return st->frames[i];
-    return 0;
-}
-
 /* The first response to one of `n` requests from `o` on, if the other tap saw it before the latest copy of that
  * request; NULL: none. A sequence NAK for the PSN itself is not such a response. */
 static const struct noted_response *answer_before(const struct flow_notes *t, const struct sent *o, unsigned n)
@@ -111,7 +103,7 @@ static bool tell_request(struct explainer *x, struct incident *st, uint32_t othe
 bool answers_compare_naks(struct explainer *x, struct incident *st, uint32_t other, unsigned n)
 {
     const struct noted_response *nak = st->silence ? nak_before(x, st, other, n) : NULL;
-    uint32_t there = copies_tap(x, other), again = answers_frame_of(st, ROLE_RETRANSMISSION);
+    uint32_t there = copies_tap(x, other), again = incident_frame_of(st, ROLE_RETRANSMISSION);
 
     if (!nak || !x->notes[st->flow] || !lacks_nak(x->notes[st->flow], nak) || !knows_what_it_lacks(x, st->flow))
         return false;
@@ -211,7 +203,7 @@ void answers_compare(struct explainer *x, struct incident *st, const struct sent
         st->place = PLACE_UNKNOWN;
     } else if (answer) {
         answer_is_gone(x, st, o, other, answer);
-    } else if (answers_frame_of(st, ROLE_NAK)) {
+    } else if (incident_frame_of(st, ROLE_NAK)) {
         incident_add(st, SAY(TAP_TOO, .other = o->first, .tap = tap));
     } else if (!may_be_answered(x->notes[other], o->psn, n)) {
         incident_add(st, SAY(TAP_UNANSWERED, .other = o->first, .tap = tap));

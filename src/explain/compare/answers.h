@@ -17,7 +17,5 @@ bool answers_compare_naks(struct explainer *x, struct incident *st, uint32_t oth
 /* The other tap has request `s` as well, as `o`: find out whether it saw the response to it, or to one of `n`. */
 void answers_compare(struct explainer *x, struct incident *st, const struct sent *s, const struct sent *o,
                      uint32_t other, unsigned n);
-/* The first frame of its own tap with a role in an incident; 0: none. */
-uint32_t answers_frame_of(const struct incident *st, enum frame_role role);
 
 #endif

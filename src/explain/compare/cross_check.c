@@ -133,7 +133,7 @@ static bool compare_try(struct explainer *x, struct incident *st, const struct s
                         uint32_t other)
 {
     bool damaged = x->notes[other] && damaged_frame(x->notes[other], st->psn);
-    uint32_t frame = answers_frame_of(st, ROLE_LOST);
+    uint32_t frame = incident_frame_of(st, ROLE_LOST);
 
     if (st->cause != CAUSE_LOST_LAST_PACKET || !s || !o || damaged || s->copies != 3 || !is_copy_missing(s, o, frame))
         return false;
@@ -369,7 +369,7 @@ static void is_late_response(struct explainer *x, struct incident *st, uint32_t 
 static bool is_overtaker(struct explainer *x, struct incident *st, uint32_t other, const struct noted_response *r)
 {
     uint32_t due = psn_prev(st->psn), again = read_retransmission(observer_req_dir(x->observer, other), st->psn),
-             asked = answers_frame_of(st, ROLE_RETRANSMISSION);
+             asked = incident_frame_of(st, ROLE_RETRANSMISSION);
     const struct noted_response *own = response_noted(x->notes[st->flow], st->psn),
                                 *here = response_noted(x->notes[st->flow], due),
                                 *there = response_noted(x->notes[other], due);
