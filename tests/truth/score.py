@@ -158,14 +158,16 @@ def answer_suffered(truth, incident, ends, start, end):
     return bool(claim) and int(claim.group(1)) in psns_suffered(truth, ends, start, end, answers=True)
 
 
+EARLIER = 256  # PSNs: so far before a response is one for which it was dropped, at most
+
+
 def one_may_have_suffered(truth, incident, view, ends, start, end):
     """Whether one of the frames that an incident calls lost may be so, which says no more than that it, what followed it or a response to it was
     lost, or, if it says so, what was before it: what suffered at that time has its PSN or one of those behind."""
     psns = psns_suffered(truth, ends, start, end) | psns_suffered(truth, ends, start, end, answers=True)
-    if psns and "an earlier one was missing" in (incident["text"] or ""):
-        return True
+    before = EARLIER if "an earlier one was missing" in (incident["text"] or "") else 0
     named = [frame for n, frame in frames_of(incident, view) if n in incident["frames"].get("lost", [])]
-    return any(frame_suffered(truth, data) or any((psn - bth(data)[0]) % (1 << 24) < 1 << 23 for psn in psns) for _, _, data in named)
+    return any(frame_suffered(truth, data) or any((psn - bth(data)[0] + before) % (1 << 24) < 1 << 23 for psn in psns) for _, _, data in named)
 
 
 def captures_by_name(view):
