@@ -164,6 +164,7 @@ void explain_had(struct explainer *x)
 {
     for (uint32_t i = 0; i < x->n; i++) {
         struct incident *st = &x->incidents[i];
+        bool alone = st->own == st->n_frames; /* no other tap has frames of it */
         struct fact f;
         if (!is_undecided(st))
             continue;
@@ -183,6 +184,7 @@ void explain_had(struct explainer *x)
         copies_only_lost(st, st->tap, st->lacked_frame);
         incident_frame(st, ROLE_ANSWER, st->had_once);
         incident_frame(st, ROLE_ANSWER, st->had_frame);
+        st->own = alone ? st->n_frames : st->own;
         incident_is(st, &f);
         if (st->tried_frame)
             incident_add(st, SAY(TAIL_AGAIN, .lost = st->tried_frame, .again = st->tried_again));
