@@ -89,18 +89,28 @@ static inline struct sent *slot_for(struct req_dir *h, uint32_t psn)
     return s;
 }
 
-struct read_req *req_dir_read(struct req_dir *h, uint32_t psn, unsigned nth)
+struct read_req *req_dir_read_before(struct req_dir *h, uint32_t psn, uint32_t *at)
 {
-    for (uint32_t i = 1; i <= h->read_slots; i++) {
-        struct read_req *a = req_dir_latest_read(h, i);
+    while (*at < h->read_slots) {
+        struct read_req *a = req_dir_latest_read(h, ++*at);
         if (!a->span)
             return NULL;
-        if (psn_in(psn, a->psn, a->span) && nth-- == 0)
+        if (psn_in(psn, a->psn, a->span))
             return a;
-        if (!a->again && !a->late && psn_diff(psn, a->psn) >= 0 && !psn_in(psn, a->psn, a->span))
+        if (!a->again && !a->late && psn_diff(psn, a->psn) >= 0)
             return NULL; /* older requests have earlier PSNs */
     }
     return NULL;
+}
+
+struct read_req *req_dir_read(struct req_dir *h, uint32_t psn, unsigned nth)
+{
+    uint32_t at = 0;
+    struct read_req *a = req_dir_read_before(h, psn, &at);
+
+    while (a && nth--)
+        a = req_dir_read_before(h, psn, &at);
+    return a;
 }
 
 uint32_t req_dir_outstanding(struct req_dir *h, struct read_req **oldest)

@@ -80,15 +80,16 @@ bool req_dir_is_under_way(const struct req_dir *h, const struct pkt *p)
 
 const struct read_req *req_dir_answered(struct req_dir *h, const struct pkt *p)
 {
-    const struct read_req *latest = req_dir_read(h, p->bth.psn, 0), *a = latest;
+    uint32_t at = 0;
+    const struct read_req *latest = req_dir_read_before(h, p->bth.psn, &at), *a = latest;
 
     for (unsigned n = 1; a && a->rsp_last != frame_u32(p) && n < COPIES; n++)
-        a = req_dir_read(h, p->bth.psn, n);
+        a = req_dir_read_before(h, p->bth.psn, &at);
     return a ? a : latest;
 }
 
-/* A READ response or ATOMIC ACK; `a` is the latest READ or atomic with its PSN, NULL: none. */
-static void take_answer(struct req_dir *h, const struct pkt *p, struct read_req *a)
+/* A READ response or ATOMIC ACK; `a` is the latest READ or atomic with its PSN, number `at`; NULL: none. */
+static void take_answer(struct req_dir *h, const struct pkt *p, struct read_req *a, uint32_t at)
 {
     bool behind = h->have_una && psn_diff(h->proves, h->una) < 0;
     uint32_t psn = p->bth.psn;
@@ -110,7 +111,7 @@ static void take_answer(struct req_dir *h, const struct pkt *p, struct read_req 
         } else if (UNLIKELY(behind && a->early) && a->got == a->span) {
             take_late(h, a);
         }
-        a = req_dir_read(h, psn, n);
+        a = req_dir_read_before(h, psn, &at);
     }
 }
 
@@ -165,8 +166,8 @@ static inline void note_rtt(struct req_dir *h, const struct pkt *p, const struct
 
 void req_dir_response(struct req_dir *h, const struct pkt *p)
 {
-    uint32_t proves = response_proves(p);
-    struct read_req *a = req_dir_read(h, p->bth.psn, 0);
+    uint32_t proves = response_proves(p), at = 0;
+    struct read_req *a = req_dir_read_before(h, p->bth.psn, &at);
 
     if (UNLIKELY(h->began == BEGAN_UNKNOWN && p->have & H_AETH))
         h->began = begins_here(h, p, a) ? BEGAN_SEEN : BEGAN_BEFORE;
@@ -195,7 +196,7 @@ void req_dir_response(struct req_dir *h, const struct pkt *p)
         else
             take_nak(h, p);
     } else {
-        take_answer(h, p, a);
+        take_answer(h, p, a, at);
         if (UNLIKELY(h->again) && p->op->flags & OPF_END)
             settle_reads(h);
     }

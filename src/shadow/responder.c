@@ -129,8 +129,8 @@ static void take_other(struct shadow_rsp *s, const struct pkt *p, uint32_t end, 
         repeat_response(r, p, rsp_find(r, p->bth.psn));
     else if (is_bad_repeat(r, p, v.answer))
         may_answer_bad_repeat(r, rsp_find(r, p->bth.psn));
-    else if (v.answer != ANS_DUPLICATE && !s->u.all_seen && rsp_right_service(r, p))
-        remember_ahead(r, p);
+    else if (v.answer != ANS_DUPLICATE && (!s->u.all_seen || s->u.pmtu_unknown) && rsp_right_service(r, p))
+        remember_ahead(r, p); /* without the path MTU epsn_hi may be after the expected PSN */
     if (v.answer == ANS_NAK_SEQ && !s->u.all_seen)
         s->u.counted = false;
 }

@@ -3,6 +3,7 @@
  *     property [--seed N] [--count N]     play conversations N, N + 1, ... and judge each at three taps, with what
  *                                         captures lack
  *     property N...                       the same for these conversations
+ *     property --rounds R ...             each conversation is captured and cut R times more, in ways drawn anew
  *     property --seed N --write DIR       the same for one conversation, and write what was judged to DIR
  *     property --matrix [--write DIR]     commit every fault, and print what is found of it at which tap
  *
@@ -26,6 +27,7 @@ struct totals {
 struct options {
     uint64_t seed, count;
     uint64_t cuts;   /* how many more times the captures of each conversation are cut */
+    uint64_t rounds; /* how many more times each conversation is captured in all the ways */
     const char *dir; /* for captures; NULL: none */
     bool matrix;
     bool progress;
@@ -137,13 +139,13 @@ static void forget_taps(struct judge_opts *o, bool either)
 
 /* The capture as if only the first bytes of its frames had been kept. Without their ICRCs nobody knows which ones were
  * damaged; without the rest of its REQ which end opened a connection in which both send requests. */
-static void judge_snapped(const struct play *p, struct trace *t, struct judge_opts o, struct totals *n)
+static void judge_snapped(const struct play *p, struct trace *t, struct judge_opts o, uint64_t drawn, struct totals *n)
 {
     char how[100];
 
-    if (p->sim.seed % 8 || p->corrupts || p->truncates)
+    if (drawn % 8 || p->corrupts || p->truncates)
         return;
-    t->snap = 40 + p->sim.seed / 8 % 81;
+    t->snap = 40 + drawn / 8 % 81;
     forget_taps(&o, both_request(p));
     snprintf(how, sizeof how, "%u bytes of each frame, --tap %s%s", t->snap, tap_str(o.tap[0]),
              o.complete ? " --complete" : "");
@@ -152,9 +154,9 @@ static void judge_snapped(const struct play *p, struct trace *t, struct judge_op
 }
 
 /* One tap: the capture is changed, first by `first` unless that is AS_IT_WAS, and judged as taken there and as taken
- * anywhere. */
+ * anywhere; and once more with frames that are cut, as `drawn` says. */
 static void judge_tap(const struct options *opt, const struct play *p, unsigned place, enum mutation first,
-                      struct prng *r, struct totals *n)
+                      struct prng *r, uint64_t drawn, struct totals *n)
 {
     struct trace t = {0};
     struct judge_opts o = play_judge_opts(p, (enum tap_place)place);
@@ -175,7 +177,7 @@ static void judge_tap(const struct options *opt, const struct play *p, unsigned 
         snprintf(how, sizeof how, "tap %s, %s, %s, --tap %s%s", tap_place_str((enum tap_place)place),
                  mutation_str(m[0]), mutation_str(m[1]), tap_str(o.tap[0]), o.complete ? " --complete" : "");
         judge_one(p, &t, &o, how, n);
-        judge_snapped(p, &t, o, n);
+        judge_snapped(p, &t, o, drawn, n);
     }
     if (opt->dir) {
         snprintf(path, sizeof path, "%s/%s.pcapng", opt->dir, tap_place_str((enum tap_place)place));
@@ -395,11 +397,11 @@ static void judge_two(const struct options *opt, struct play *p, bool later, boo
 }
 
 /* Nine of ten conversations are captured in one more way. */
-static void judge_more(const struct options *opt, struct play *p, struct totals *n)
+static void judge_more(const struct options *opt, struct play *p, uint64_t seed, struct totals *n)
 {
     struct prng r;
 
-    prng_seed(&r, p->sim.seed * 13 + 7);
+    prng_seed(&r, seed * 13 + 7);
     switch (prng_below(&r, 10)) {
     case 0:
         judge_without_cm(opt, p, &r, n);
@@ -441,8 +443,21 @@ static void judge_cuts(const struct options *opt, const struct play *p, struct t
     prng_seed(&r, p->sim.seed * 17 + 3);
     for (uint64_t i = 0; i < opt->cuts; i++) {
         for (unsigned place = 0; place < TAP_PLACES; place++)
-            judge_tap(opt, p, place, CUT, &r, n);
+            judge_tap(opt, p, place, CUT, &r, p->sim.seed, n);
         judge_all_taps(opt, p, CUT, &r, n);
+    }
+}
+
+/* All of that again, drawn anew; every capture of one tap also with frames that are cut. */
+static void judge_rounds(const struct options *opt, struct play *p, struct totals *n)
+{
+    struct prng r;
+
+    prng_seed(&r, p->sim.seed * 19 + 11);
+    for (uint64_t i = 0; i < opt->rounds; i++) {
+        for (unsigned place = 0; place < TAP_PLACES; place++)
+            judge_tap(opt, p, place, AS_IT_WAS, &r, (uint64_t)prng_below(&r, 81) * 8, n);
+        judge_more(opt, p, prng_next(&r), n);
     }
 }
 
@@ -469,9 +484,10 @@ static void converse(const struct options *opt, uint64_t seed, struct totals *n)
     if (opt->dir)
         printf("%s\n", p->about);
     for (unsigned place = 0; place < TAP_PLACES; place++)
-        judge_tap(opt, p, place, AS_IT_WAS, &r, n);
+        judge_tap(opt, p, place, AS_IT_WAS, &r, seed, n);
     judge_cuts(opt, p, n); /* before a second conversation changes what is permitted */
-    judge_more(opt, p, n);
+    judge_more(opt, p, seed, n);
+    judge_rounds(opt, p, n);
     play_free(p);
     free(p);
 }
@@ -513,10 +529,13 @@ static void converse_all(const struct options *opt, char **seeds, struct totals 
 
 int main(int argc, char **argv)
 {
-    static const struct option longs[] = {
-        {"seed", required_argument, NULL, 's'}, {"count", required_argument, NULL, 'n'},
-        {"cuts", required_argument, NULL, 'c'}, {"write", required_argument, NULL, 'w'},
-        {"matrix", no_argument, NULL, 'm'},     {0}};
+    static const struct option longs[] = {{"seed", required_argument, NULL, 's'},
+                                          {"count", required_argument, NULL, 'n'},
+                                          {"cuts", required_argument, NULL, 'c'},
+                                          {"rounds", required_argument, NULL, 'r'},
+                                          {"write", required_argument, NULL, 'w'},
+                                          {"matrix", no_argument, NULL, 'm'},
+                                          {0}};
     struct options opt = {.seed = 1, .count = 1, .progress = isatty(STDERR_FILENO)};
     struct totals n = {0};
     int c;
@@ -533,6 +552,8 @@ int main(int argc, char **argv)
             opt.count = number(optarg);
         if (c == 'c')
             opt.cuts = number(optarg);
+        if (c == 'r')
+            opt.rounds = number(optarg);
         if (c == 'w')
             opt.dir = optarg;
         opt.matrix |= c == 'm';
