@@ -165,6 +165,8 @@ static int run(struct job *job, int argc, char **argv)
         status = cli_error("%s: this is no run of `rdmatrace scan`", job->folder);
     if (status == EXIT_OK)
         status = part_ends(&r, &ends);
+    for (size_t i = 0; i < r.n && status == EXIT_OK; i++)
+        status = shards_unchanged(r.shards[i], &ends[i]); /* also where the part is there */
     if (status == EXIT_OK)
         status = reduce(job, &r, ends, words, argc + 1);
     part_ends_free(&r, ends);

@@ -68,6 +68,13 @@ static bool has_changed(const struct digest_end *e)
     return stat(e->shard, &st) == 0 && S_ISREG(st.st_mode) && !digest_is_of(e, &st);
 }
 
+int shards_unchanged(const char *shard, const struct digest_end *e)
+{
+    return has_changed(e)
+               ? cli_error("%s has changed since it was scanned; `rdmatrace scan --resume` scans it again", shard)
+               : EXIT_OK;
+}
+
 /* Read the ends of all digests into `ends`. */
 static int read_ends(const struct shards *s, struct digest_end *ends)
 {
@@ -78,9 +85,8 @@ static int read_ends(const struct shards *s, struct digest_end *ends)
             return cli_error("%s was not scanned: there is no %s; `rdmatrace scan --resume` with the same files "
                              "scans what is missing",
                              s->files[i], s->digests[i]);
-        if (has_changed(&ends[i]))
-            return cli_error("%s has changed since it was scanned; `rdmatrace scan --resume` scans it again",
-                             s->files[i]);
+        if (shards_unchanged(s->files[i], &ends[i]) != EXIT_OK)
+            return EXIT_BAD;
     }
     return EXIT_OK;
 }

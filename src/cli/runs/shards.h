@@ -21,5 +21,8 @@ int shards_add(struct shards *s, const char *operand);
  * after a message, e.g. that a shard was not scanned, or has changed since. */
 int shards_choose(struct shards *s, bool payload);
 void shards_free(struct shards *s);
+/* Whether a shard is as its digest, which ends with `e`, has seen it, or is not there: EXIT_OK, or EXIT_BAD after a
+ * message. */
+int shards_unchanged(const char *shard, const struct digest_end *e);
 
 #endif
