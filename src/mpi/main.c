@@ -194,6 +194,50 @@ static void leave_cleaner(void)
     close(ends[0]);
 }
 
+/* --- A command line that is wrong, or asks for help: one rank says so ------------------------- */
+
+#define FIRST_SPEAKS 5 /* s that the others wait, so that the launcher does not end rank 0 before it has spoken */
+
+#define STREAMS 2 /* standard output and error */
+
+static int spoke[STREAMS]; /* the streams as they were, of a rank that is silent */
+static bool silent;
+
+static void be_silent(void)
+{
+    int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+    for (int i = 0; i < STREAMS && nowhere >= 0; i++) {
+        spoke[i] = fcntl(STDOUT_FILENO + i, F_DUPFD_CLOEXEC, 0);
+        dup2(nowhere, STDOUT_FILENO + i);
+        silent = true;
+    }
+    if (nowhere >= 0)
+        close(nowhere);
+}
+
+void mpi_begin_to_speak(void)
+{
+    for (int i = 0; i < STREAMS && silent; i++) {
+        dup2(spoke[i], STDOUT_FILENO + i);
+        close(spoke[i]);
+    }
+    silent = false;
+}
+
+/* Run the command line; MPI is not there before it was found to be right. */
+static int run_rank(int argc, char **argv)
+{
+    int status;
+
+    if (strcmp(rank_name(), "0") != 0)
+        be_silent();
+    status = cli_main(&rdmatrace_mpi, argc, argv);
+    if (silent && status != EXIT_OK)
+        sleep(FIRST_SPEAKS);
+    return status;
+}
+
 int main(int argc, char **argv)
 {
     const struct sigaction end = {.sa_handler = end_rank};
@@ -223,5 +267,5 @@ int main(int argc, char **argv)
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
         return EXIT_BAD;
-    return cli_main(&rdmatrace_mpi, argc, argv);
+    return run_rank(argc, argv);
 }

@@ -460,6 +460,7 @@ int cmd_mpi(int argc, char **argv)
     job.owner = calloc((size_t)job.n, sizeof *job.owner);
     if (!job.owner)
         return cli_error("out of memory");
+    mpi_begin_to_speak();
     MPI_Init(NULL, NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &job.ranks);

@@ -27,6 +27,9 @@ extern struct mpi_state *mpi_state;
 /* Remove the folder. */
 void mpi_clean(struct mpi_state *s);
 
+/* The command line is right: from now on this rank says what it has to say. Before, rank 0 speaks for all. */
+void mpi_begin_to_speak(void);
+
 /* Run a command in this rank; argv[0] is its name. */
 int cmd_mpi(int argc, char **argv);
 void cmd_mpi_help(struct buf *b);
