@@ -16,7 +16,8 @@ const char *ulp_end_str(enum ulp_end e)
                                         "identifier used again without a response",
                                         "too many commands open",
                                         "connection ended before the response",
-                                        "not known, packets are missing"};
+                                        "not known, packets are missing",
+                                        "not known, the snap length cut what tells its response"};
     return names[e];
 }
 
@@ -291,35 +292,17 @@ bool ulp_sent(const struct ulp_conn *c, enum ulp_side side, uint32_t *n)
     return true;
 }
 
-/* Whether all that a side sent so far was captured, from its first request on. */
-static bool has_all(const struct ulp_conn *c, enum ulp_side side)
+bool has_all(const struct ulp_conn *c, enum ulp_side side)
 {
     const struct req_dir *h = requests_of(c, side);
+    bool begun = h && ((h->gbn_known && h->from_start) || (h->began == BEGAN_SEEN && h->first_is_start));
 
-    return h && h->gbn_known && h->from_start && !h->gaps;
+    return begun && !h->gaps;
 }
 
 bool ulp_join_lacks(const struct ulp_conn *c, enum ulp_side side)
 {
     return lacking(c, side) > c->joined[side].lacking;
-}
-
-#define UNTOLD_MAX 64 /* open commands among which one is looked for */
-
-bool ulp_give_untold(struct ulp_conn *c, const struct ulp_unasked *u)
-{
-    struct command *found = NULL;
-
-    if (u->owner != ULP_CLIENT || !u->len || c->open.n > UNTOLD_MAX || !has_all(c, ULP_CLIENT))
-        return false;
-    for (struct command *d = c->open.first; d; d = d->newer) {
-        if (d->c.by_server || !d->c.untold[u->dir])
-            continue;
-        if (found)
-            return false;
-        found = d;
-    }
-    return found && ulp_offer(c, &found->c, u->dir, u->rkey, u->va, u->len);
 }
 
 /* Whether the other end acknowledged packets of a side behind the latest one that was captured. */
@@ -335,7 +318,7 @@ static void end_open(const struct ulp_conn *c, struct command *d, enum ulp_end w
 {
     enum ulp_side answers = d->c.by_server ? ULP_CLIENT : ULP_SERVER;
 
-    d->c.ended = (uint8_t)why;
+    d->c.ended = (uint8_t)(d->c.nameless && c->vague && why != ULP_COMPLETED ? ULP_CUT : why);
     d->c.unseen = !d->c.waits && !d->c.response && (lacking(c, answers) > d->lacking[answers] || lacks_end(c, answers));
 }
 
@@ -347,6 +330,11 @@ static void close_command(struct ulp_conn *c, struct command *d, enum ulp_end wh
     append(&c->done, d);
     if (c->done.n > KEPT_COMPLETED)
         retire(c, c->done.first);
+}
+
+void command_close(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_end why)
+{
+    close_command(c, whole(cmd), why);
 }
 
 void commands_flush(struct ulp_conn *c, enum ulp_end why)

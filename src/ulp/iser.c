@@ -10,8 +10,8 @@
 struct own {
     struct scsi_task scsi; /* of a SCSI command */
     uint32_t itt;
-    uint8_t opcode, function; /* function: of task management */
-    bool status;              /* the response has a SCSI status */
+    uint8_t opcode, flags; /* flags: of its first byte; of task management the function */
+    bool status;           /* the response has a SCSI status */
     char name[ULP_OWN - sizeof(struct scsi_task) - 8];
 };
 ULP_OWN_AS(struct own)
@@ -89,7 +89,7 @@ static void begin(struct ulp_conn *c, struct ulp_message *m, const struct iser *
         return;
     o->opcode = p->opcode;
     o->itt = p->itt;
-    o->function = p->flags & 0x7f;
+    o->flags = p->flags & 0x7f;
     o->scsi.lun = p->lun;
     if (p->opcode == ISCSI_COMMAND) {
         memcpy(o->scsi.cdb, p->cdb, SCSI_CDB_LEN);
@@ -133,12 +133,6 @@ static void complete(struct ulp_conn *c, struct ulp_message *m, const struct ise
     m->command = cmd;
 }
 
-/* Whether the status of a response is among the first `n` bytes of its BHS. */
-static bool has_status(const struct iser *p, unsigned n)
-{
-    return p->opcode != ISCSI_LOGIN_RESPONSE || n >= 38;
-}
-
 /* A Reject has the header of what it rejects in its data segment. */
 static void take_reject(struct ulp_conn *c, struct ulp_message *m, const struct iser *p)
 {
@@ -148,22 +142,112 @@ static void take_reject(struct ulp_conn *c, struct ulp_message *m, const struct 
         complete(c, m, p, load_be32(data.b + 16));
 }
 
-/* A message that was cut in its BHS. */
+/* --- Messages that were cut in their BHS ------------------------------------------------------ */
+
+/* Bytes of the BHS up to what is behind them. */
+enum { UP_TO_LUN = 16, UP_TO_TAG = 20, UP_TO_LENGTH = 24, UP_TO_CDB = 32 };
+
+/* Whether its first bytes tell that the message begins a task, or answers one. */
+static bool is_told(const struct iser *p, unsigned n)
+{
+    return n >= UP_TO_LENGTH || (p->opcode != ISCSI_NOP_IN && p->opcode != ISCSI_NOP_OUT);
+}
+
+/* Whether the first `n` bytes of the LUN tell all of it: the other levels of a single-level LUN are not used. */
+static bool has_lun(const struct iser *p, unsigned n)
+{
+    unsigned method = (unsigned)(p->lun >> 62);
+
+    return n >= UP_TO_LUN || (n >= 10 && (method == 1 || p->lun >> 56 == 0));
+}
+
+/* The memory of a command whose length was cut. */
+static void offer_untold(struct ulp_command *cmd, const struct iser *p)
+{
+    if (p->flags & 0x20) {
+        ulp_inline(cmd, ULP_FROM_CLIENT, p->n_data);
+        cmd->untold[ULP_FROM_CLIENT] = true;
+        if (p->wsv)
+            ulp_offer_untold(cmd, ULP_FROM_CLIENT, p->write_stag, p->write_va);
+    }
+    if (p->flags & 0x40) {
+        cmd->untold[ULP_TO_CLIENT] = true;
+        if (p->rsv)
+            ulp_offer_untold(cmd, ULP_TO_CLIENT, p->read_stag, p->read_va);
+    }
+}
+
+static bool iser_unasked(struct ulp_conn *c, struct ulp_message *m, const struct ulp_unasked *u)
+{
+    (void)m;
+    return ulp_give_untold(c, u);
+}
+
+/* A request of which `n` bytes of the BHS are there. */
+static void begin_cut(struct ulp_conn *c, struct ulp_message *m, const struct iser *p, unsigned n)
+{
+    struct ulp_command *cmd;
+    struct own *o;
+
+    if (n >= UP_TO_LENGTH) {
+        begin(c, m, p);
+    } else {
+        cmd = n < UP_TO_TAG ? ulp_begin_nameless(c, m) : ulp_begin(c, m, key_of(p));
+        if (cmd && p->opcode == ISCSI_COMMAND)
+            offer_untold(cmd, p);
+    }
+    if (!m->command)
+        return;
+    o = own_of(m->command);
+    o->opcode = p->opcode;
+    o->itt = n < UP_TO_TAG ? ISCSI_NO_TAG : p->itt;
+    o->flags = p->flags & 0x7f;
+    o->scsi.lun = p->lun;
+    o->scsi.no_lun = !has_lun(p, n);
+    o->scsi.lacks = n > UP_TO_CDB ? (uint8_t)(ISCSI_LEN - n) : SCSI_CDB_LEN;
+}
+
+/* Whether `m` may be the response to a command. */
+static bool may_answer(const struct ulp_command *cmd, const struct ulp_message *m)
+{
+    return own_const(cmd)->opcode == ((m->body.b[ISER_LEN] & 0x3f) ^ ISCSI_NOP_IN);
+}
+
+/* Whether the status of a response is among the first `n` bytes of its BHS. */
+static bool has_status(const struct iser *p, unsigned n)
+{
+    return p->opcode != ISCSI_LOGIN_RESPONSE || n >= 38;
+}
+
+static void complete_cut(struct ulp_conn *c, struct ulp_message *m, const struct iser *p, unsigned n)
+{
+    struct ulp_command *cmd;
+
+    if (n >= UP_TO_TAG) {
+        complete(c, m, p, key_of(p));
+    } else if ((cmd = ulp_find_nameless(c, m, may_answer))) {
+        keep_response(own_of(cmd), p, &(struct ulp_body){0});
+        ulp_complete(c, cmd, m, p->status, is_failure(p));
+        m->command = cmd;
+    } else {
+        snprintf(m->says, sizeof m->says, " response itt not captured, its command is not known");
+    }
+    if (!m->command)
+        return;
+    own_of(m->command)->scsi.no_residual = true;
+    m->command->unread = !has_status(p, n);
+}
+
 static void take_cut(struct ulp_conn *c, struct ulp_message *m, const struct iser *p)
 {
-    uint8_t lacks = (uint8_t)(ISER_LEN + ISCSI_LEN - m->body.len);
+    unsigned n = m->body.len - ISER_LEN;
 
-    if (m->again || p->kind != ISER_CONTROL)
+    if (m->again || p->kind != ISER_CONTROL || !is_told(p, n))
         return;
-    if (is_request(p)) {
-        begin(c, m, p);
-        if (m->command && p->opcode == ISCSI_COMMAND)
-            own_of(m->command)->scsi.lacks = lacks;
-    } else if (is_answer(p) && has_status(p, ISCSI_LEN - lacks)) {
-        complete(c, m, p, key_of(p));
-        if (m->command)
-            own_of(m->command)->scsi.no_residual = true;
-    }
+    if (is_request(p))
+        begin_cut(c, m, p, n);
+    else if (is_answer(p))
+        complete_cut(c, m, p, n);
 }
 
 static bool iser_message(struct ulp_conn *c, struct ulp_message *m)
@@ -215,15 +299,25 @@ static void iser_setup(struct pkt *show, const struct ulp_setup *s)
 
 /* --- Text and values -------------------------------------------------------------------------- */
 
+/* Which way a command moves data. */
+static const char *way_str(uint8_t flags)
+{
+    static const char *const ways[] = {"no data", "write", "read", "read and write"};
+
+    return ways[flags >> 5 & 3];
+}
+
 static void iser_name_text(struct buf *b, const struct ulp_command *c)
 {
     const struct own *o = own_const(c);
     const char *name = iscsi_opcode_str(o->opcode);
 
-    if (o->opcode == ISCSI_COMMAND)
+    if (o->opcode == ISCSI_COMMAND && o->scsi.lacks == SCSI_CDB_LEN)
+        buf_printf(b, "%s (%s)", name, way_str(o->flags));
+    else if (o->opcode == ISCSI_COMMAND)
         scsi_name_text(b, o->scsi.cdb);
-    else if (o->opcode == ISCSI_TASK_MANAGEMENT && iscsi_function_str(o->function))
-        buf_puts(b, iscsi_function_str(o->function));
+    else if (o->opcode == ISCSI_TASK_MANAGEMENT && iscsi_function_str(o->flags))
+        buf_puts(b, iscsi_function_str(o->flags));
     else if (name)
         buf_puts(b, name);
     else
@@ -232,7 +326,9 @@ static void iser_name_text(struct buf *b, const struct ulp_command *c)
 
 static void iser_key_text(struct buf *b, const struct ulp_command *c)
 {
-    if (c->key & PING)
+    if (c->nameless)
+        buf_puts(b, "itt not captured");
+    else if (c->key & PING)
         buf_printf(b, "ttt 0x%x", (unsigned)(uint32_t)c->key);
     else
         buf_printf(b, "itt 0x%x", own_const(c)->itt);
@@ -257,7 +353,9 @@ static void iser_status(struct buf *b, const struct ulp_command *c)
 {
     const struct own *o = own_const(c);
 
-    if (o->status)
+    if (c->unread)
+        buf_puts(b, "answered, the status was cut by the snap length");
+    else if (o->status)
         scsi_status_text(b, o->scsi.status, &o->scsi.sense);
     else
         iser_status_text(b, o->opcode, c->status);
@@ -270,7 +368,7 @@ static void iser_values(const struct ulp_command *c, ulp_take *take, void *user)
         {"iscsi_opcode", NULL, o->opcode, true},
         {"itt", NULL, o->itt, o->itt != ISCSI_NO_TAG},
         {"name", o->name, 0, o->name[0] != 0},
-        {"status_code", NULL, c->status, c->response != 0},
+        {"status_code", NULL, c->status, c->response != 0 && !c->unread},
     };
 
     for (unsigned i = 0; i < ARRAY_LEN(values); i++)
@@ -285,6 +383,7 @@ const struct ulp_proto ulp_iser = {
     .looks = iser_looks,
     .looks_cut = iser_looks_cut,
     .late_commands = true,
+    .unasked = iser_unasked,
     .message = iser_message,
     .begins = iser_begins,
     .setup = iser_setup,

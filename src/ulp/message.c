@@ -6,22 +6,6 @@
 
 /* --- Delivery --------------------------------------------------------------------------------- */
 
-#define ZEROED_LEAST 16 /* bytes; a shorter message says little */
-
-bool ulp_zeroes(const uint8_t *b, uint32_t len)
-{
-    return len >= ZEROED_LEAST && !b[0] && memcmp(b, b + 1, len - 1) == 0;
-}
-
-bool ulp_is_zeroed(struct ulp *u, const struct ulp_message *m)
-{
-    if (m->side != ULP_CLIENT || !ulp_zeroes(m->body.b, m->body.len))
-        return false;
-    u->zeroed = m->frame;
-    u->sums.zeroed += !m->again;
-    return true;
-}
-
 void message_say(struct ulp *u, const struct ulp_message *m)
 {
     if (m->command && m->behind[0]) {
@@ -144,6 +128,7 @@ static struct command *only_packet(struct ulp_flow *f, const struct pkt *p, enum
                             .packets = 1,
                             .has_imm = p->have & H_IMMDT,
                             .imm = p->immdt.data,
+                            .invalidated = invalidated(p),
                             .show = show};
 
     m.again = t;
@@ -185,6 +170,7 @@ static struct ulp_message message_of(const struct ulp_flow *f, const struct asse
         .start = a->start,
         .now = a->now,
         .packets = a->packets,
+        .invalidated = a->rkey,
         .show = show,
         .command = d ? &d->c : NULL};
 }

@@ -40,6 +40,7 @@ struct ulp_message {
     bool again;                  /* nothing of it is new: it was delivered before, or will be when it is whole */
     bool has_imm;                /* `imm`: immediate data; of a SEND of one packet, and of a WRITE */
     uint32_t imm;                /* likewise, in host order */
+    uint32_t invalidated;        /* R_Key that it invalidates; 0: none. Not of a WRITE, or over iWARP */
     uint64_t frame;              /* of its last packet */
     ns_t start, now;             /* of its first and its last packet */
     uint32_t packets;            /* packets of it */
@@ -181,9 +182,19 @@ bool ulp_join_lacks(const struct ulp_conn *c, enum ulp_side side);
 /* Bytes that are not in the packet that is shown, for layers of it: they are copied behind those of its message. `len`
  * is 0 if there is no room. */
 struct ulp_body ulp_show(struct ulp_conn *c, struct pkt *show, const uint8_t *b, uint32_t len);
-/* A READ or WRITE of memory that no command offered (ulp_proto.unasked): it belongs to the only open command of which
- * the way was `untold`, if all that the client sent so far was captured. False: there is none, or there are several. */
+/* `cmd` offers memory from `va` on; of how many bytes was not captured. */
+void ulp_offer_untold(struct ulp_command *cmd, enum ulp_dir dir, uint32_t rkey, uint64_t va);
+/* A READ or WRITE of memory that no command offered (ulp_proto.unasked): it belongs to the open command that offered
+ * memory of an unknown length there, or to the only one of which the way was `untold`, if all that the client sent so
+ * far was captured. False: there is none, or there are several. */
 bool ulp_give_untold(struct ulp_conn *c, const struct ulp_unasked *u);
+/* Likewise ulp_begin() of a command whose identifier was not captured: no response has its key. */
+struct ulp_command *ulp_begin_nameless(struct ulp_conn *c, struct ulp_message *m);
+/* The command of those that a response answers which has no identifier either: the only one that `fits` it. It is known
+ * if the response invalidates the command's memory, or if all that the client sent was captured and each response so
+ * far is known to be that of one command. NULL: it is not. */
+typedef bool ulp_fits(const struct ulp_command *cmd, const struct ulp_message *m);
+struct ulp_command *ulp_find_nameless(struct ulp_conn *c, const struct ulp_message *m, ulp_fits *fits);
 /* The open command with this key; NULL: none. */
 struct ulp_command *ulp_find(struct ulp_conn *c, uint64_t key);
 /* The command with this key whose message was not captured so far; or NULL. If it was completed, its response

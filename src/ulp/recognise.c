@@ -154,6 +154,24 @@ void ulp_drop_all(struct ulp *u)
         ulp_conn_free(u->conns, ULP_OPEN);
 }
 
+/* --- Zeroes ----------------------------------------------------------------------------------- */
+
+#define ZEROED_LEAST 16 /* bytes; a shorter message says little */
+
+bool ulp_zeroes(const uint8_t *b, uint32_t len)
+{
+    return len >= ZEROED_LEAST && !b[0] && memcmp(b, b + 1, len - 1) == 0;
+}
+
+bool ulp_is_zeroed(struct ulp *u, const struct ulp_message *m)
+{
+    if (m->side != ULP_CLIENT || !ulp_zeroes(m->body.b, m->body.len))
+        return false;
+    u->zeroed = m->frame;
+    u->sums.zeroed += !m->again;
+    return true;
+}
+
 /* --- Second thoughts -------------------------------------------------------------------------- */
 
 #define WRONG 3 /* messages that a protocol does not take, or that do not look like it, before it is given up */

@@ -5,12 +5,15 @@
 
 static bool has_arguments(const struct scsi_task *t)
 {
-    return t->lacks + scsi_cdb_needs(t->cdb[0]) <= SCSI_CDB_LEN;
+    return t->lacks < SCSI_CDB_LEN && t->lacks + scsi_cdb_needs(t->cdb[0]) <= SCSI_CDB_LEN;
 }
 
 void scsi_task_arguments(struct buf *b, const struct scsi_task *t)
 {
-    buf_printf(b, " lun %llu", (unsigned long long)scsi_lun(t->lun));
+    if (t->no_lun)
+        buf_puts(b, " lun not captured");
+    else
+        buf_printf(b, " lun %llu", (unsigned long long)scsi_lun(t->lun));
     if (has_arguments(t))
         scsi_arguments_text(b, t->cdb);
 }
@@ -22,7 +25,7 @@ static const char *cdb_text(char *s, const struct scsi_task *t)
 
     for (unsigned i = 0; i < n; i++)
         snprintf(s + 3 * (size_t)i, 4, "%02x ", t->cdb[i]);
-    s[3 * n - 1] = 0;
+    s[n ? 3 * n - 1 : 0] = 0;
     return s;
 }
 
@@ -35,10 +38,10 @@ void scsi_task_values(const struct scsi_task *t, bool answered, ulp_take *take, 
 
     scsi_cdb_get(&c, t->cdb);
     const struct ulp_value values[] = {
-        {"scsi_command", c.name ? c.name : "", 0, true},
-        {"opcode", NULL, c.opcode, true},
-        {"lun", NULL, scsi_lun(t->lun), true},
-        {"cdb", cdb_text(cdb, t), 0, true},
+        {"scsi_command", c.name ? c.name : "", 0, t->lacks < SCSI_CDB_LEN},
+        {"opcode", NULL, c.opcode, t->lacks < SCSI_CDB_LEN},
+        {"lun", NULL, scsi_lun(t->lun), !t->no_lun},
+        {"cdb", cdb_text(cdb, t), 0, t->lacks < SCSI_CDB_LEN},
         {"lba", NULL, c.lba, c.has_lba && whole},
         {"blocks", NULL, c.blocks, c.has_lba && whole},
         {"page", NULL, c.page, c.has_page && whole},

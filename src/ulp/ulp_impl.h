@@ -42,6 +42,11 @@ struct command {
     struct segment **segments;
     uint32_t n_segments, cap_segments;
     uint64_t offered[ULP_DIRS];
+    struct { /* memory of an unknown length that it offered each way: ulp_offer_untold() */
+        bool known;
+        uint32_t rkey;
+        uint64_t va, base; /* base: as segment.base */
+    } untold[ULP_DIRS];
     uint64_t lacking[ULP_SIDES]; /* when it began: what of each side (enum ulp_side) the capture lacks */
     uint32_t slot;               /* in ulp_conn.slots */
     uint8_t *kept;               /* the first `keep` bytes that it moves in the way `keep_dir`; NULL: none are kept */
@@ -103,8 +108,9 @@ struct ulp_conn {
     struct early_data *early_data; /* over iWARP: bytes that wait for their commands, the latest first */
     unsigned n_early_data;
     const struct ulp_command *reopen; /* is completed, and ulp_find() opens it again */
-    struct command_ref second;        /* may have the response at hand: it was completed by one that came before it */
-    uint64_t memory;                  /* bytes of commands, segments and messages, at most ULP_CONN_BYTES */
+    uint32_t vague; /* responses so far to open commands without identifiers of which it is not known to which */
+    struct command_ref second; /* may have the response at hand: it was completed by one that came before it */
+    uint64_t memory;           /* bytes of commands, segments and messages, at most ULP_CONN_BYTES */
     struct ulp_conn *next, *before;
     void *state; /* proto->size bytes */
 };
@@ -251,6 +257,11 @@ void command_late(const struct ulp_conn *c, struct command *d, ns_t now);
  * ones of the queue pair (connection setup has told their PSN) as one; of iWARP bytes of the TCP stream, but none of
  * data whose headers were captured. */
 uint64_t lacking(const struct ulp_conn *c, enum ulp_side side);
+/* Whether all that a side sent so far was captured, from the first request of its queue pair on, as its PSNs or the
+ * messages that the other end counts in its first response tell. */
+bool has_all(const struct ulp_conn *c, enum ulp_side side);
+/* An open command is over, for that reason. */
+void command_close(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_end why);
 /* Hand over all commands. */
 void commands_flush(struct ulp_conn *c, enum ulp_end why);
 
@@ -277,10 +288,6 @@ void messages_overdue(struct ulp_conn *c, ns_t now);
 /* Messages of both sides that ended and lack packets are delivered as they are: what was sent next shows that they
  * arrived. Returns whether there were any. */
 bool messages_settle(struct ulp_conn *c);
-/* Whether bytes, not few, are all zero: --anonymize replaces payload so, and nothing is known of what it was. */
-bool ulp_zeroes(const uint8_t *b, uint32_t len);
-/* Likewise of a client's message; it is counted, and its note says so. */
-bool ulp_is_zeroed(struct ulp *u, const struct ulp_message *m);
 /* Keep what a message of no command says, for its note. */
 void message_say(struct ulp *u, const struct ulp_message *m);
 /* Release what ulp_join() keeps. */
@@ -404,6 +411,10 @@ struct ulp_flow *ulp_flow_of(struct ulp *u, uint32_t flow, const struct pkt *p);
 const struct ulp_proto *ulp_carried(const struct ulp *u, uint32_t flow, enum ulp_how *how);
 /* The flow is another one from now on. */
 void ulp_flow_over(struct ulp *u, uint32_t flow, enum ulp_end why);
+/* Whether bytes, not few, are all zero: --anonymize replaces payload so, and nothing is known of what it was. */
+bool ulp_zeroes(const uint8_t *b, uint32_t len);
+/* Likewise of a client's message; it is counted, and its note says so. */
+bool ulp_is_zeroed(struct ulp *u, const struct ulp_message *m);
 /* The protocol took a message, or did not: it may be another one (ulp_conn.wrong). */
 void ulp_judge(struct ulp_conn *c, bool taken);
 /* Whether a message, or its first packet if it is not `whole`, looks as the protocol of `c` says: then that is sure.

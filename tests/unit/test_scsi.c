@@ -172,11 +172,106 @@ Test(iser, a_command_that_was_cut_in_its_header_is_told)
     cr_expect(says(p, "iSER READ(10) itt 0x11000000 lun 0"), "%s", p->note.ulp);
     r->snap = 40 + ISER_LEN + 32;
     p = say(r, HOST, 7, &c);
-    cr_expect_not(p->note.have & NOTE_ULP, "%s", p->note.ulp);
+    cr_expect(says(p, "iSER SCSI Command (read) itt 0x11000000 lun 0"), "all but the CDB is there: %s", p->note.ulp);
     run_end(r);
-    cr_expect_eq(r->n_over, 2);
+    cr_expect_eq(r->n_over, 3);
     cr_expect_eq(r->over[0].moved[ULP_TO_CLIENT], 1024);
     cr_expect_eq(r->over[0].requested[ULP_TO_CLIENT], 4096);
+    run_free(r);
+}
+
+/* A response of which the tag is cut; `rkey`: that it invalidates, 0: none. */
+static struct pkt *respond_cut(struct run *r, uint32_t psn, uint8_t status, uint32_t rkey)
+{
+    uint8_t ieth[4];
+    struct pdu p;
+
+    store_be32(ieth, rkey);
+    pdu(&p, 0x10, ISCSI_RESPONSE, 0x80, ITT, NULL, 0);
+    p.b[ISER_LEN + 3] = status;
+    return put(r, TARGET, rkey ? OP_SEND_ONLY_INV : OP_SEND_ONLY, psn, ieth, rkey ? 4 : 0, p.b, p.len);
+}
+
+/* What 96 bytes of a frame have of a command: neither tag, length nor CDB; but its memory. */
+#define SNAP_96 (96 - 14)
+
+/* A READ and a WRITE are open: the data, and the key that a response invalidates, tell which of them is meant. */
+Test(iser, commands_that_were_cut_before_their_tags_are_told_by_their_memory)
+{
+    struct run *r = run_new(NULL);
+    struct pdu c, d;
+    struct pkt *p;
+
+    r->snap = SNAP_96;
+    command(&c, read10, 4096, NULL, 0);
+    command(&d, write10, 1024, NULL, 0);
+    store_be32(d.b + 4, RKEY + 1);
+    first(r, &c);
+    p = say(r, HOST, 6, &d);
+    cr_expect(says(p, "iSER SCSI Command (write) itt not captured lun 0"), "%s", p->note.ulp);
+    with_reth(r, TARGET, OP_READ_REQUEST, 100, VA, RKEY + 1, 1024, 0);
+    p = with_reth(r, TARGET, OP_WRITE_ONLY, 101, VA + 1024, RKEY, 1024, 1024);
+    cr_expect(says(p, "iSER SCSI Command (read) itt not captured data 1024-2047"), "%s", p->note.ulp);
+    p = respond_cut(r, 102, 0, RKEY + 1);
+    cr_expect(says(p, "iSER SCSI Command (write) itt not captured: Good"), "%s", p->note.ulp);
+    p = respond_cut(r, 103, 2, RKEY);
+    cr_expect(says(p, "iSER SCSI Command (read) itt not captured: Check Condition"), "%s", p->note.ulp);
+    run_end(r);
+    cr_expect_eq(r->n_over, 2);
+    cr_expect_eq(r->over[1].moved[ULP_TO_CLIENT], 1024);
+    cr_expect_not(ulp_asked_known(&r->over[1], ULP_TO_CLIENT));
+    run_free(r);
+}
+
+/* Responses that invalidate nothing: one to one open command is its own; two to two open ones leave it open which is
+ * whose, and tell nothing of a third; then all is known again. */
+Test(iser, responses_that_were_cut_before_their_tags_may_be_of_several_commands)
+{
+    struct run *r = run_new(NULL);
+    struct pdu c;
+    struct pkt *p;
+
+    r->snap = SNAP_96;
+    command(&c, read10, 4096, NULL, 0);
+    first(r, &c);
+    p = respond_cut(r, 100, 0, 0);
+    cr_expect(says(p, "iSER SCSI Command (read) itt not captured: Good"), "%s", p->note.ulp);
+    say(r, HOST, 6, &c);
+    say(r, HOST, 7, &c);
+    p = respond_cut(r, 101, 2, 0);
+    cr_expect(says(p, "iSER response itt not captured, its command is not known"), "%s", p->note.ulp);
+    cr_expect_eq(r->n_over, 0, "completed ones are kept");
+    p = respond_cut(r, 102, 0, 0);
+    cr_expect(says(p, "iSER response itt not captured, its command is not known"), "%s", p->note.ulp);
+    say(r, HOST, 8, &c);
+    p = respond_cut(r, 103, 0, 0);
+    cr_expect(says(p, "iSER SCSI Command (read) itt not captured: Good"), "%s", p->note.ulp);
+    run_end(r);
+    cr_expect_eq(r->n_over, 4);
+    for (unsigned i = 0; i < 4; i++) {
+        cr_expect_eq(r->over[i].ended, i == 1 || i == 2 ? ULP_CUT : ULP_COMPLETED, "command %u", i);
+        cr_expect_not(r->over[i].failed);
+    }
+    run_free(r);
+}
+
+/* Of a command that is lost before the tap nothing is known: a response may be its own. */
+Test(iser, a_response_without_a_tag_behind_a_gap_is_not_tied)
+{
+    struct run *r = run_new(NULL);
+    struct pdu c;
+
+    r->snap = SNAP_96;
+    command(&c, read10, 4096, NULL, 0);
+    first(r, &c);
+    respond_cut(r, 100, 0, 0);
+    say(r, HOST, 7, &c);
+    respond_cut(r, 101, 0, 0);
+    run_end(r);
+    cr_expect_eq(r->n_over, 2);
+    cr_expect_str_eq(
+        buf_str(&r->text),
+        "SCSI Command (read) itt not captured lun 0: not known, the snap length cut what tells its response");
     run_free(r);
 }
 
