@@ -57,6 +57,9 @@ static bool is_greeting(const uint8_t *b)
            receive <= LARGEST && all >= receive && all >= 65536 && all <= 16 * LARGEST;
 }
 
+/* Bytes of an SMB2 header up to the flags, which tell who sent it. */
+#define UP_TO_FLAGS 17
+
 /* A data message of which `len` of `all` bytes are there, that begins with `least` bytes of an SMB2 header. */
 static enum ulp_looks data_looks(const struct smbd *m, const uint8_t *b, uint32_t len, uint32_t all, uint32_t least,
                                  bool whole)
@@ -65,7 +68,9 @@ static enum ulp_looks data_looks(const struct smbd *m, const uint8_t *b, uint32_
         return LOOKS_OTHER;
     if ((whole && m->at + m->n_data != all) || !is_smb2(b + m->at) || load_le16(b + m->at + 4) != SMB2_LEN)
         return LOOKS_OTHER;
-    return responds(b + m->at) ? LOOKS_SERVER : LOOKS_CLIENT;
+    if (len < m->at + UP_TO_FLAGS)
+        return LOOKS_EITHER;
+    return b[m->at + 16] & 1 ? LOOKS_SERVER : LOOKS_CLIENT;
 }
 
 enum ulp_looks smbd_looks(const uint8_t *b, uint32_t len, bool whole)
@@ -87,7 +92,7 @@ enum ulp_looks smbd_looks_cut(const uint8_t *b, uint32_t len, uint32_t all, bool
 
     if (!smbd_get(&m, b, len, false, false))
         return LOOKS_OTHER;
-    return data_looks(&m, b, len, all, SMB2_LEAST, whole);
+    return data_looks(&m, b, len, all, SMB2_LEAST_HEAD, whole);
 }
 
 /* --- SMB2 ------------------------------------------------------------------------------------- */
@@ -195,6 +200,22 @@ bool smb2_get(struct smb2 *s, const uint8_t *b, uint32_t len, uint32_t lost, uin
     s->cut = lost && s->at + s->len == len && s->len < SMB2_LEN + (s->response ? 16 : BODY_LEN);
     if (s->len >= SMB2_LEN)
         get_body(s, p + SMB2_LEN, s->len - SMB2_LEN);
+    return true;
+}
+
+bool smb2_get_head(struct smb2 *s, const uint8_t *b, uint32_t len, bool by_server)
+{
+    *s = (struct smb2){.len = len, .cut = true};
+    if (len < SMB2_LEAST_HEAD || !is_smb2(b) || load_le16(b + 4) != SMB2_LEN)
+        return false;
+    s->response = len < UP_TO_FLAGS ? by_server : b[16] & 1;
+    s->charge = load_le16(b + 6);
+    s->status = s->response ? load_le32(b + 8) : 0;
+    s->command = load_le16(b + 12);
+    s->no_credits = len < 16;
+    s->credits = s->no_credits ? 0 : load_le16(b + 14);
+    s->no_id = len < SMB2_LEAST_RESPONSE;
+    s->message_id = s->no_id ? 0 : load_le64(b + 24);
     return true;
 }
 

@@ -51,8 +51,9 @@ struct smb2 {
     uint16_t charge, credits; /* what a request takes; what it asks for, or its response grants */
     uint64_t message_id, session;
     uint32_t tree;
-    uint32_t at, len; /* in the compound; len: up to the next message or the end */
-    bool cut;         /* bytes of its header or of what is read below were not captured: these are 0 */
+    uint32_t at, len;       /* in the compound; len: up to the next message or the end */
+    bool cut;               /* bytes of its header or of what is read below were not captured: these are 0 */
+    bool no_id, no_credits; /* MessageId and credits are among them: smb2_get_head() */
     /* of READ and WRITE */
     uint64_t offset;       /* of a request: in the file */
     uint32_t count;        /* of a request: bytes asked for; of a response: moved */
@@ -66,6 +67,9 @@ struct smb2 {
 /* The message at byte `at` of the compound, of which `lost` bytes follow that were not captured; false: there is none
  * (an encrypted one is none either), or it was cut before SMB2_LEAST or SMB2_LEAST_RESPONSE. */
 bool smb2_get(struct smb2 *s, const uint8_t *b, uint32_t len, uint32_t lost, uint32_t at);
+/* Likewise the first message of a compound that was cut before these, behind its command. `by_server`: who sent it. */
+#define SMB2_LEAST_HEAD 14
+bool smb2_get_head(struct smb2 *s, const uint8_t *b, uint32_t len, bool by_server);
 /* Where the next message of the compound begins; 0: it was the last one. */
 uint32_t smb2_next(const struct smb2 *s, const uint8_t *b, uint32_t len);
 

@@ -208,9 +208,9 @@ static void begin_cut(struct ulp_conn *c, struct ulp_message *m, const struct is
 }
 
 /* Whether `m` may be the response to a command. */
-static bool may_answer(const struct ulp_command *cmd, const struct ulp_message *m)
+static enum ulp_fit may_answer(const struct ulp_command *cmd, const struct ulp_message *m)
 {
-    return own_const(cmd)->opcode == ((m->body.b[ISER_LEN] & 0x3f) ^ ISCSI_NOP_IN);
+    return own_const(cmd)->opcode == ((m->body.b[ISER_LEN] & 0x3f) ^ ISCSI_NOP_IN) ? ULP_FITS : ULP_FITS_NOT;
 }
 
 /* Whether the status of a response is among the first `n` bytes of its BHS. */

@@ -193,7 +193,12 @@ struct ulp_command *ulp_begin_nameless(struct ulp_conn *c, struct ulp_message *m
 /* The command of those that a response answers which has no identifier either: the only one that `fits` it. It is known
  * if the response invalidates the command's memory, or if all that the client sent was captured and each response so
  * far is known to be that of one command. NULL: it is not. */
-typedef bool ulp_fits(const struct ulp_command *cmd, const struct ulp_message *m);
+enum ulp_fit {
+    ULP_FITS_NOT,
+    ULP_MAY_HIDE, /* requests behind it may be cut, and the response be that of one of them */
+    ULP_FITS
+};
+typedef enum ulp_fit ulp_fits(const struct ulp_command *cmd, const struct ulp_message *m);
 struct ulp_command *ulp_find_nameless(struct ulp_conn *c, const struct ulp_message *m, ulp_fits *fits);
 /* The open command with this key; NULL: none. */
 struct ulp_command *ulp_find(struct ulp_conn *c, uint64_t key);

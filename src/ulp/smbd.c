@@ -29,10 +29,13 @@ struct own {
     uint16_t charge, requested, granted; /* credits of SMB2: what it takes, asks for, and gets */
     uint16_t left;                       /* credits of SMB Direct: messages that its sender may still send behind it */
     bool left_known;
-    bool followed, followed_cut; /* another request is behind it in its compound; or was, and was not captured */
-    bool unread, lacking;        /* its response, behind another one, was not captured; packets of it are missing */
-    bool negotiate;              /* of SMB Direct, none of SMB2 */
-    bool cut, cut_in_response;   /* the body of the request was not captured, or that of the response */
+    bool followed, followed_cut;   /* another request is behind it in its compound; or was, and was not captured */
+    bool unread, lacking;          /* its response, behind another one, was not captured; packets of it are missing */
+    bool negotiate;                /* of SMB Direct, none of SMB2 */
+    bool cut, cut_in_response;     /* the body of the request was not captured, or that of the response */
+    bool head;                     /* nor what follows the MessageId in its header, or its flags */
+    bool may_hide;                 /* other requests may be behind it in its compound */
+    bool no_requested, no_granted; /* credits that were not captured */
 };
 ULP_OWN_AS(struct own)
 
@@ -173,6 +176,77 @@ static void follow(struct ulp_conn *c, uint64_t before, const struct smb2 *s)
     own_of(cmd)->next = s->message_id;
 }
 
+/* --- Messages that were cut in their SMB2 header ---------------------------------------------- */
+
+#define LEAST_COMPOUND (SMB2_LEN + 8 + LEAST_MEMBER - 4) /* bytes of a compound of two requests, at least */
+
+/* What there is of the first request of a compound. */
+static void begin_head(struct ulp_conn *c, struct ulp_message *m, const struct smb2 *s)
+{
+    struct ulp_command *cmd;
+    struct own *o;
+
+    if (s->command == SMB2_CANCEL)
+        return;
+    if (s->no_id)
+        cmd = ulp_begin_nameless(c, m);
+    else
+        cmd = begin(c, m, s) ? m->command : NULL;
+    if (!cmd)
+        return;
+    o = own_of(cmd);
+    o->command = s->command;
+    o->charge = s->charge;
+    o->requested = s->credits;
+    o->no_requested = s->no_credits;
+    o->cut = o->head = true;
+    o->may_hide = (uint64_t)m->body.len + m->body.more >= LEAST_COMPOUND;
+    if (s->no_id)
+        offer(c, cmd, s, &m->body);
+}
+
+/* Whether `m` may be the response to a command. */
+static enum ulp_fit may_answer(const struct ulp_command *cmd, const struct ulp_message *m)
+{
+    const struct own *o = own_const(cmd);
+
+    if (o->command == load_le16(m->body.b + 12))
+        return ULP_FITS;
+    return o->may_hide ? ULP_MAY_HIDE : ULP_FITS_NOT;
+}
+
+static void complete_head(struct ulp_conn *c, struct ulp_message *m, const struct smb2 *s)
+{
+    struct ulp_command *cmd;
+
+    if (s->status == SMB2_STATUS_PENDING)
+        return;
+    cmd = ulp_find_nameless(c, m, may_answer);
+    if (!cmd) {
+        snprintf(m->says, sizeof m->says, " response, its MessageId was cut: its request is not known");
+        return;
+    }
+    own_of(cmd)->granted = s->credits;
+    own_of(cmd)->no_granted = s->no_credits;
+    own_of(cmd)->status = s->status;
+    own_of(cmd)->cut_in_response = true;
+    ulp_complete(c, cmd, m, (uint16_t)s->status, smb2_is_error(s->status));
+    m->command = cmd;
+}
+
+/* A compound that was cut in its first header. */
+static void take_head(struct ulp_conn *c, struct ulp_message *m)
+{
+    struct smb2 s;
+
+    if (!m->body.more || !smb2_get_head(&s, m->body.b, m->body.len, m->side == ULP_SERVER))
+        return;
+    if (s.response)
+        complete_head(c, m, &s);
+    else
+        begin_head(c, m, &s);
+}
+
 /* All messages of a compound. The packet belongs to the first of their commands, and says what the others are. */
 static void take_compound(struct ulp_conn *c, struct ulp_message *m)
 {
@@ -197,8 +271,11 @@ static void take_compound(struct ulp_conn *c, struct ulp_message *m)
         if (!at)
             break;
     }
-    if (last.len)
-        take_rest(c, m, &last);
+    if (!last.len) {
+        take_head(c, m);
+        return;
+    }
+    take_rest(c, m, &last);
     m->command = !found ? NULL : response ? ulp_find_completed(c, key) : ulp_find(c, key);
 }
 
@@ -230,6 +307,7 @@ static void take_whole(struct ulp_conn *c, struct ulp_message *m, struct ulp_mes
     take_compound(c, whole);
     m->command = whole->command;
     memcpy(m->behind, whole->behind, sizeof m->behind);
+    memcpy(m->says, whole->says, sizeof m->says);
     if (!m->show)
         return;
     if (joined) {
@@ -377,6 +455,8 @@ static void smbd_key_text(struct buf *b, const struct ulp_command *c)
 {
     if (own_const(c)->negotiate)
         buf_puts(b, "version 1.0");
+    else if (c->nameless)
+        buf_puts(b, "mid not captured");
     else
         buf_printf(b, "mid %llu", (unsigned long long)c->key);
 }
@@ -396,6 +476,8 @@ static void smbd_text(struct buf *b, const struct ulp_command *c)
         buf_printf(b, " code 0x%08x", o->control);
     if (o->followed_cut)
         buf_puts(b, " (requests behind it were cut)");
+    else if (o->may_hide)
+        buf_puts(b, " (requests behind it may be cut)");
 }
 
 static void smbd_status(struct buf *b, const struct ulp_command *c)
@@ -420,16 +502,16 @@ static void smbd_values(const struct ulp_command *c, ulp_take *take, void *user)
          done = c->response != 0 && !o->unread;
     const struct ulp_value values[] = {
         {"smb2_command", NULL, o->command, !o->negotiate},
-        {"message_id", NULL, o->message_id, !o->negotiate},
-        {"session", NULL, o->session, !o->negotiate},
-        {"tree", NULL, o->tree, !o->negotiate},
+        {"message_id", NULL, o->message_id, !o->negotiate && !c->nameless},
+        {"session", NULL, o->session, !o->negotiate && !o->head},
+        {"tree", NULL, o->tree, !o->negotiate && !o->head},
         {"offset", NULL, o->offset, moves && !o->cut},
         {"length", NULL, o->count, moves && !o->cut},
         {"channel", NULL, o->channel, moves && !o->cut},
         {"moved", NULL, o->done, moves && done && !o->cut_in_response},
         {"credit_charge", NULL, o->charge, !o->negotiate},
-        {"credits_requested", NULL, o->requested, !o->negotiate},
-        {"credits_granted", NULL, o->granted, !o->negotiate && done},
+        {"credits_requested", NULL, o->requested, !o->negotiate && !o->no_requested},
+        {"credits_granted", NULL, o->granted, !o->negotiate && done && !o->no_granted},
         {"messages_left", NULL, o->left, o->left_known},
         {"control", NULL, o->control, o->control != 0},
         {"nt_status", NULL, o->status, done},

@@ -221,9 +221,11 @@ Test(smbd, a_request_that_was_cut_in_its_header_says_no_lengths)
     r->snap -= 2;
     say(r, HOST, 7, &m);
     run_end(r);
-    cr_assert_eq(r->n_over, 2, "the third request is cut in its session");
+    cr_assert_eq(r->n_over, 3, "the third request is cut in its session, behind its MessageId");
     cr_expect(r->over[0].untold[ULP_TO_CLIENT] && r->over[1].untold[ULP_FROM_CLIENT]);
+    cr_expect(r->over[2].untold[ULP_FROM_CLIENT]);
     cr_expect_eq(r->over[0].ended, ULP_COMPLETED);
+    cr_expect_eq(r->over[1].ended, ULP_REUSED);
     cr_expect_str_eq(buf_str(&r->text), "Write mid 25: no response seen");
     run_free(r);
 }
@@ -297,6 +299,68 @@ Test(smbd, each_message_of_a_compound_is_a_request)
     cr_expect_eq(r->n_over, 2);
     cr_expect(r->over[0].failed && r->over[1].failed);
     cr_expect_str_eq(buf_str(&r->text), "Close mid 8: STATUS_INVALID_PARAMETER");
+    run_free(r);
+}
+
+/* What 96 bytes of a frame have of a message: the command, of a response the status, and not the MessageId. */
+#define SNAP_96 (96 - 14)
+
+static struct pkt *request_cut(struct run *r, uint32_t psn, uint16_t command, unsigned body)
+{
+    struct msg m = {.len = 0};
+
+    smb2(&m, command, psn, 0, 0, body);
+    return say(r, HOST, psn, &m);
+}
+
+static struct pkt *response_cut(struct run *r, uint32_t psn, uint16_t command, uint32_t status)
+{
+    struct msg m = {.len = 0};
+
+    smb2(&m, command, 0, 1, status, 16);
+    return say(r, TARGET, psn, &m);
+}
+
+/* A response belongs to the only request with its command; an interim one ends nothing. */
+Test(smbd, requests_that_were_cut_before_their_message_ids)
+{
+    struct run *r = run_new(NULL);
+    struct msg m = {.len = 0};
+    struct pkt *p;
+
+    r->snap = SNAP_96;
+    smb2(&m, 14, 1, 0, 0, 32);
+    first(r, &m);
+    p = request_cut(r, 6, 6, 24);
+    cr_expect(says(p, "SMB Direct Close mid not captured"), "%s", p->note.ulp);
+    response_cut(r, 100, 14, SMB2_STATUS_PENDING);
+    p = response_cut(r, 101, 6, UINT32_C(0xc0000128));
+    cr_expect(says(p, "SMB Direct Close mid not captured: STATUS_FILE_CLOSED"), "%s", p->note.ulp);
+    p = response_cut(r, 102, 14, 0);
+    cr_expect(says(p, "SMB Direct Query Directory mid not captured: STATUS_SUCCESS"), "%s", p->note.ulp);
+    run_end(r);
+    cr_assert_eq(r->n_over, 2);
+    cr_expect_eq(r->over[0].failed + 2 * r->over[1].failed, 1, "the Close, which was answered first");
+    run_free(r);
+}
+
+/* A Close may be behind the Create, in its compound: the response to a Close is not known to be that of the other. */
+Test(smbd, a_request_that_was_cut_may_hide_others)
+{
+    struct run *r = run_new(NULL);
+    struct msg m = {.len = 0};
+    struct pkt *p;
+
+    r->snap = SNAP_96;
+    smb2(&m, 5, 1, 0, 0, 120);
+    first(r, &m);
+    request_cut(r, 6, 6, 24);
+    p = response_cut(r, 100, 6, 0);
+    cr_expect(says(p, "SMB Direct response, its MessageId was cut: its request is not known"), "%s", p->note.ulp);
+    run_end(r);
+    cr_assert_eq(r->n_over, 2);
+    cr_expect_eq(r->over[0].ended, ULP_CUT);
+    cr_expect_eq(r->over[1].ended, ULP_CUT);
     run_free(r);
 }
 

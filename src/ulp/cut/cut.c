@@ -101,12 +101,11 @@ struct ulp_command *ulp_find_nameless(struct ulp_conn *c, const struct ulp_messa
     uint32_t n = 0;
 
     for (struct command *d = c->open.first; d && c->open.n <= OPEN_MAX; d = d->newer) {
-        if (!d->c.nameless || !fits(&d->c, m))
-            continue;
-        if (m->invalidated && offered(d, m->invalidated))
+        enum ulp_fit fit = d->c.nameless ? fits(&d->c, m) : ULP_FITS_NOT;
+        if (fit == ULP_FITS && m->invalidated && offered(d, m->invalidated))
             by_memory = d;
-        found = d;
-        n++;
+        found = fit == ULP_FITS ? d : found;
+        n += fit != ULP_FITS_NOT;
     }
     if (by_memory)
         found = by_memory;
