@@ -27,10 +27,14 @@ struct window {
     struct slot slots[WINDOW_FRAMES];
     uint16_t order[WINDOW_FRAMES]; /* ring of slots by time: head, head + 1, ... */
     uint16_t free[WINDOW_FRAMES];  /* stack of unused slots */
-    uint32_t head, n, n_free;
+    /* Members of one size that are changed together do not lie side by side: a compiler would load both at once, which
+     * waits until what was stored in each last is in the cache. */
+    uint32_t head;
     uint64_t taken; /* frames taken out */
+    uint32_t n;
     uint64_t bytes; /* bytes of all slots' memory, and of the frames held without a copy */
-    ns_t key;       /* of the frame added last */
+    uint32_t n_free;
+    ns_t key; /* of the frame added last */
     struct clock clock[CLOCKS];
     uint16_t out; /* slot taken out last, not free yet */
     bool has_out;
@@ -158,6 +162,14 @@ static ns_t steady_time(struct window *w, const struct frame *f)
     return (ns_t)((uint64_t)f->ts + (uint64_t)c->steps);
 }
 
+/* What was just stored in a frame's members, none of which is wide, must be in the cache before a wide load can read
+ * it: to copy a frame that was just made stops the processor behind all stores before that miss the cache. */
+struct frame *window_room(struct window *w)
+{
+    release(w);
+    return w->failed ? NULL : &w->slots[w->free[w->n_free - 1]].f;
+}
+
 bool window_put(struct window *w, const struct frame *f)
 {
     struct slot *s;
@@ -168,7 +180,8 @@ bool window_put(struct window *w, const struct frame *f)
         return false;
     slot = w->free[--w->n_free];
     s = &w->slots[slot];
-    s->f = *f;
+    if (f != &s->f)
+        s->f = *f;
     s->own = false;
     w->bytes += f->caplen;
     s->f.comment_len = f->comment ? min_u32(f->comment_len, COMMENT_MAX) : 0;

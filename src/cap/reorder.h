@@ -17,9 +17,13 @@ struct window;
 /* NULL without memory. */
 struct window *window_new(void);
 void window_free(struct window *w);
-/* Add a frame; its comment and options are dropped. Its data must stay valid until window_own(), until the frame is
- * taken out, or, of a brief frame, until WINDOW_FRAMES + 1 more were added: one that a later one overtakes is held
- * longer, and is copied then. False without memory. Call it only if window_full() is false. */
+/* Where the next frame may be made that is added: it need not be copied then. Valid until the next call here but
+ * window_holds(), window_own() and window_put(). NULL without memory. Call it only if window_full() is false. */
+struct frame *window_room(struct window *w);
+/* Add a frame, that of window_room() or a copy of *f; its comment and options are dropped. Its data must stay valid
+ * until window_own(), until the frame is taken out, or, of a brief frame, until WINDOW_FRAMES + 1 more were added: one
+ * that a later one overtakes is held longer, and is copied then. False without memory. Call it only if window_full() is
+ * false. */
 bool window_put(struct window *w, const struct frame *f);
 /* Copy the data of the frames held: afterwards the callers' memory may move or vanish. */
 void window_own(struct window *w);

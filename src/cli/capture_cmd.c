@@ -159,16 +159,17 @@ static bool wait_for_pipe(void *user)
 static void put_next(struct reading *r)
 {
     struct input *one = r->as_one;
-    struct frame f;
+    struct frame *f = window_room(r->w);
 
-    r->ended = (one && one->t->enough) || r->read == r->most || cap_merge_next(r->m, &f) <= 0;
+    r->no_memory = !f;
+    r->ended = !f || (one && one->t->enough) || r->read == r->most || cap_merge_next(r->m, f) <= 0;
     if (r->ended)
         return;
     r->read++;
-    joins_apply(&r->joins, &f);
-    r->no_memory = r->ended = !window_put(r->w, &f);
+    joins_apply(&r->joins, f);
+    r->no_memory = r->ended = !window_put(r->w, f);
     if (one && one->cmd->expect)
-        one->cmd->expect(one->t, &f);
+        one->cmd->expect(one->t, f);
     if (r->own)
         window_own(r->w);
 }

@@ -1,5 +1,6 @@
 /* layer 2b (conn): evidence about the requests of one direction: what the requests themselves prove. */
 #include "dissect/pkt.h"
+#include "fetch.h"
 #include "src/conn/packet.h"
 #include "src/conn/requests_impl.h"
 #include "src/transport/verbs.h"
@@ -418,6 +419,7 @@ static void take_new(struct req_dir *h, const struct pkt *p, uint32_t span, enum
     }
     sent_put(h, p, message_of(h, p, as));
     h->next = h->cursor = psn_add(psn, span);
+    FETCH_TO_WRITE(&h->sent[h->next & (h->slots - 1)]);
     h->back = false;
     if (LIKELY(at_edge))
         h->contig = h->next;

@@ -1,4 +1,5 @@
 /* layer 2 (transport): the apply half of a requester that sends: messages begun, continued and retransmitted. */
+#include "fetch.h"
 #include "src/transport/transport_impl.h"
 
 void req_init(struct requester *r, const struct req_params *p, struct req_msg *ring, uint32_t n)
@@ -77,6 +78,7 @@ struct req_msg *req_begin(struct requester *r, const struct pkt *p)
     if (UNLIKELY(!req_has_room(r)))
         forget_oldest(r);
     m = req_msg(r, r->msg_tail++);
+    FETCH_TO_WRITE(req_msg(r, r->msg_tail));
 
     if (p->op->ext & H_RETH) {
         m->va = p->reth.va;
