@@ -1,5 +1,6 @@
 /* layer 1 (io): opening a capture file of any format, errors, information. */
 #include "src/cap/cap.h"
+#include "apart.h"
 #include "src/cap/cap_impl.h"
 
 #include <errno.h>
@@ -67,11 +68,14 @@ struct cap_iface *cap_iface_add(struct cap *c, uint64_t offset)
     }
     if (c->n_ifaces == c->ifaces_cap) {
         uint32_t cap = c->ifaces_cap ? c->ifaces_cap * 2 : 4;
-        struct cap_iface *p = realloc(c->ifaces, cap * sizeof *p);
+        struct cap_iface *p = apart_new(cap, sizeof *p);
         if (!p) {
             cap_fail(c, offset, "out of memory");
             return NULL;
         }
+        if (c->n_ifaces)
+            memcpy(p, c->ifaces, c->n_ifaces * sizeof *p);
+        free(c->ifaces);
         c->ifaces = p;
         c->ifaces_cap = cap;
     }
@@ -130,7 +134,7 @@ int cap_open(struct cap **out, const char *path, uint16_t file_index, const stru
              struct cap_error *err)
 {
     static const struct cap_opts none;
-    struct cap *c = calloc(1, sizeof *c);
+    struct cap *c = apart_new(1, sizeof *c);
     const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
 
     if (!c) {

@@ -1,6 +1,7 @@
 /* layer 1 (io): memory for the bytes of capture files that stays until nobody uses it. */
 #include "src/cap/chunks.h"
 
+#include "apart.h"
 #include "zeros.h"
 
 #include <stdatomic.h>
@@ -217,6 +218,8 @@ void chunks_put(struct chunks *c, uint8_t *old)
 
 void chunks_begin(struct chunks *c, uint64_t batch, unsigned thread)
 {
+    if (c->w && c->who != thread)
+        window_fetch(c->w);
     c->batch = batch;
     c->who = thread;
     c->got = 0;
@@ -234,11 +237,10 @@ void chunks_done(struct chunks *c, uint64_t batch)
 
 struct chunks *chunks_new(struct window *w)
 {
-    struct chunks *c = aligned_alloc(64, sizeof *c);
+    struct chunks *c = apart_new(1, sizeof *c);
 
     if (!c)
         return NULL;
-    memset(c, 0, sizeof *c);
     c->w = w;
     return c;
 }

@@ -1,6 +1,8 @@
 /* layer 1 (io): several capture files merged by time. */
 #include "src/cap/merge.h"
 
+#include "apart.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,10 +92,10 @@ int cap_merge_next(struct cap_merge *m, struct frame *f)
 
 int cap_merge_caps(struct cap_merge **out, struct cap *const *caps, size_t n)
 {
-    struct cap_merge *m = calloc(1, sizeof *m);
+    struct cap_merge *m = apart_new(1, sizeof *m);
 
     if (m) {
-        m->inputs = calloc(n, sizeof *m->inputs);
+        m->inputs = apart_new(n, sizeof *m->inputs);
         m->heap = calloc(n, sizeof *m->heap);
     }
     if (!m || !m->inputs || !m->heap) {

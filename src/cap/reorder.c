@@ -1,6 +1,8 @@
 /* layer 1 (io): a reorder window: slots with copies of frames, and their order. */
 #include "src/cap/reorder.h"
 
+#include "apart.h"
+
 #include <stdlib.h>
 
 struct slot {
@@ -43,7 +45,7 @@ struct window {
 
 struct window *window_new(void)
 {
-    struct window *w = calloc(1, sizeof *w);
+    struct window *w = apart_new(1, sizeof *w);
 
     if (!w)
         return NULL;
@@ -124,6 +126,12 @@ void window_own(struct window *w)
 {
     for (uint32_t i = 0; i < w->n; i++)
         slot_own(w, &w->slots[w->order[(w->head + i) % WINDOW_FRAMES]]);
+}
+
+void window_fetch(const struct window *w)
+{
+    for (size_t i = 0; i < sizeof *w; i += CACHE_LINE)
+        __builtin_prefetch((const char *)w + i, 1);
 }
 
 bool window_holds(const struct window *w, const uint8_t *p, size_t n)

@@ -27,6 +27,8 @@ struct frame *window_room(struct window *w);
 bool window_put(struct window *w, const struct frame *f);
 /* Copy the data of the frames held: afterwards the callers' memory may move or vanish. */
 void window_own(struct window *w);
+/* Another thread goes on: fetch what the last one has written, all at once. */
+void window_fetch(const struct window *w);
 /* Whether a frame's data are among the `n` bytes at `p`, of those held without a copy. */
 bool window_holds(const struct window *w, const uint8_t *p, size_t n);
 /* Frames that were taken out so far. */

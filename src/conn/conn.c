@@ -458,7 +458,8 @@ static inline uint32_t flow_of(struct conn_table *t, const struct pkt *p)
         i = flow_search(t, &k, p);
     if (UNLIKELY(t->flows[i].path) && key_fits(&k, &t->flows[i]))
         take_path(t, &t->flows[i], 0);
-    t->flows[i].used = true;
+    if (UNLIKELY(!t->flows[i].used))
+        t->flows[i].used = true; /* not written for nothing: another thread may have it in its caches */
     return i;
 }
 

@@ -549,7 +549,8 @@ void observer_see(struct observer *o, const struct pkt *p, struct event *e)
 
     if (LIKELY(usable && p->icrc != CRC_BAD && !(p->op->ext & H_DETH || p->op->flags & OPF_CNP))) {
         flow = conn_flow(o->conns, p);
-        o->seen[flow] = true;
+        if (UNLIKELY(!o->seen[flow]))
+            o->seen[flow] = true; /* not written for nothing: another thread may have it in its caches */
         if (p->op->flags & OPF_REQUEST)
             see_request(o, p, flow, e);
         else

@@ -1,6 +1,7 @@
 /* layer 3 (cores): threads that read, dissect, take and show batches of frames by turns. */
 #include "src/cores/turns.h"
 
+#include "apart.h"
 #include "scratch.h"
 #include "src/cap/chunks.h"
 #include "src/cores/batch.h"
@@ -186,8 +187,9 @@ static void give_back(struct thread *me)
     struct turns *t = me->t;
     uint64_t next = me->own[me->first].number + 1;
 
-    me->first = (me->first + 1) % TURNS_BATCHES;
     me->n--;
+    if (me->n) /* else the next one is read to where this one is: it is in the caches */
+        me->first = (me->first + 1) % TURNS_BATCHES;
     me->n_taken--;
     if (t->o.chunks)
         chunks_done(t->o.chunks, next);
@@ -348,9 +350,7 @@ static bool threads_new(struct turns *t)
 {
     uint8_t *memory = t->batches = zeros_new(n_pages(&t->o), LARGE);
 
-    t->threads = aligned_alloc(64, t->o.threads * sizeof *t->threads);
-    if (t->threads)
-        memset(t->threads, 0, t->o.threads * sizeof *t->threads);
+    t->threads = apart_new(t->o.threads, sizeof *t->threads);
     if (!t->threads || !memory)
         return false;
     zeros_many(memory, n_pages(&t->o), LARGE);
@@ -376,12 +376,11 @@ static void run(struct turns *t, bool at_once)
 
 bool turns_run(const struct turns_opts *o)
 {
-    struct turns *t = aligned_alloc(64, sizeof *t);
+    struct turns *t = apart_new(1, sizeof *t);
     bool ok;
 
     if (!t)
         return false;
-    memset(t, 0, sizeof *t);
     t->o = *o;
     t->o.threads = min_u32(cores_threads(o->threads, o->show ? TURNS_MOST : TURNS_THREADS), TURNS_MOST);
     t->longest = t->known = o->longest;
