@@ -182,7 +182,7 @@ static void take_retransmission(struct shadow_req *s, const struct pkt *p)
             r->una_lo = psn;
         if (r->cause == WHY_RNR_NAK && r->rnr_left)
             r->rnr_left--;
-    } else if (goes_back && r->retry_left) {
+    } else if (goes_back && r->retry_left && !s->u.overdue) { /* the response since then has begun the count anew */
         r->retry_left--;
     }
     if (goes_back) {
@@ -199,6 +199,17 @@ static void give_credit_on(struct requester *r, const struct pkt *p)
         r->limit = psn_add(r->limit, 1);
 }
 
+/* A request restarts the timer. One that was overdue was retransmitted for a timer that had run out before: the next
+ * one may run since the response that came meanwhile. */
+static void restart_timer(struct shadow_req *s, ns_t now)
+{
+    struct requester *r = &s->r;
+    bool late = UNLIKELY(s->u.overdue) && r->timer != NS_NEVER && now - r->timer < ack_timeout(r->p.timeout);
+
+    s->u.overdue = late ? r->timer : 0;
+    r->timer = now;
+}
+
 void shadow_req_tx(struct shadow_req *s, const struct pkt *p, ns_t now)
 {
     struct requester *r = &s->r;
@@ -210,7 +221,7 @@ void shadow_req_tx(struct shadow_req *s, const struct pkt *p, ns_t now)
         return;
     }
     if (r->timer == NS_NEVER || (psn_diff(psn, r->psn_tx) < 0 && !(s->u.may_resume && s->acked_since)))
-        r->timer = now;
+        restart_timer(s, now);
     if (UNLIKELY(psn_diff(psn, r->psn_next) < 0)) {
         take_retransmission(s, p);
         return;
@@ -267,19 +278,32 @@ static void note_nak(struct shadow_req *s, const struct pkt *p, enum eff_reason 
     }
 }
 
+/* A response has restarted the timer that ran since `began`. */
+static void note_overdue(struct shadow_req *s, ns_t began, ns_t now)
+{
+    ns_t wait = ack_timeout(s->r.p.timeout);
+
+    if (UNLIKELY(wait != NS_NEVER && now - began >= wait - s->u.slack && !s->u.overdue))
+        s->u.overdue = began;
+}
+
 void shadow_req_rx(struct shadow_req *s, const struct pkt *p, ns_t now)
 {
     struct effects e = {0};
+    ns_t began = s->r.timer;
 
     if (req_rx_ignores(&s->r, p, &e))
         return;
     note_answered(s, p);
     req_rx_take(&s->r, p, !s->u.complete, now, &e);
+    if (began != NS_NEVER && s->r.timer != NS_NEVER && s->r.timer != began)
+        note_overdue(s, began, now);
     if (p->have & H_AETH) /* out of order here, it may have come to the requester in order */
         req_take_credits(&s->r, p, &e);
     if (LIKELY(s->r.una_hi == s->r.psn_next)) { /* perhaps once more, after a retransmission */
         s->r.timer = NS_NEVER;
         s->u.idle_since = now;
+        s->u.overdue = 0;
     }
     if (UNLIKELY(s->u.may_resume) && e.flags & EFF_ACKED) {
         s->acked_since = true;

@@ -183,12 +183,14 @@ static ns_t restarted(const struct tx_view *t)
 }
 
 /* Likewise, at the earliest. If a PSN that was acknowledged at the tap is retransmitted, the requester did not receive
- * that ACK: its timer may have run since the packet was sent. */
+ * that ACK: its timer may have run since the packet was sent. If the timer had run out before the latest responses
+ * came, the retransmission may have waited since then: for its turn, or for the rate of congestion control. */
 static ns_t may_have_restarted(const struct tx_view *t)
 {
     bool unheard = psn_diff(t->p->bth.psn, t->r->una_hi) < 0 && t->u->sent;
+    ns_t at = unheard && t->u->sent < restarted(t) ? t->u->sent : restarted(t);
 
-    return unheard && t->u->sent < restarted(t) ? t->u->sent : restarted(t);
+    return t->u->overdue && t->u->overdue < at ? t->u->overdue : at;
 }
 
 /* Retransmitted without a NAK: the ACK timeout must have expired. */

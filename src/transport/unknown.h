@@ -27,6 +27,7 @@ struct req_unknown {
     ns_t rnr_seen;     /* time stamp of the RNR NAK */
     ns_t rnr_time;     /* how long it lets the requester wait, ns */
     ns_t idle_since;   /* latest response to all that was sent, while no timer runs (timer is NS_NEVER); 0: none */
+    ns_t overdue;      /* the timer began then, and had run out before a later response restarted it; 0: it had not */
     ns_t sent;         /* the PSN of the packet to be checked was sent then, the latest time; 0: not known */
     ns_t slack;        /* timers may be this much early or late: clock tick of the host, step of the time stamps */
 };
