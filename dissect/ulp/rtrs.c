@@ -49,6 +49,26 @@ bool rtrs_get(struct rtrs *r, const uint8_t *b, uint32_t len, uint64_t va, uint3
     return false;
 }
 
+#define USER_LEAST  8   /* bytes of a user message */
+#define USER_MOST   512 /* before the header of a request to read: a name and what is before it */
+#define MEMORY_MOST 16  /* descriptors of one whose end was cut; Linux has one */
+
+bool rtrs_get_cut(struct rtrs *r, uint64_t va, uint32_t len, uint32_t offset)
+{
+    *r = (struct rtrs){.type = RTRS_WRITE};
+    if (len >= WRITE_LEN + USER_LEAST && ((va + len - WRITE_LEN) ^ offset) % PAGE == 0) {
+        r->at = len - WRITE_LEN;
+        return true;
+    }
+    r->type = RTRS_READ;
+    for (r->n = 0; r->n <= MEMORY_MOST && READ_LEN + (uint32_t)r->n * MEMORY_LEN + USER_LEAST <= len; r->n++) {
+        r->at = len - READ_LEN - (uint32_t)r->n * MEMORY_LEN;
+        if (r->at <= USER_MOST && ((va + r->at) ^ offset) % PAGE == 0)
+            return true;
+    }
+    return false;
+}
+
 struct rtrs_memory rtrs_memory(const struct rtrs *r, const uint8_t *b, uint32_t i)
 {
     const uint8_t *p = b + r->at + READ_LEN + i * MEMORY_LEN;
@@ -81,6 +101,20 @@ void rnbd_get(struct rnbd *m, const uint8_t *b, uint32_t len)
     }
 }
 
+void rnbd_get_cut(struct rnbd *m, const uint8_t *b, uint32_t len)
+{
+    uint8_t padded[26] = {0};
+
+    *m = (struct rnbd){.type = UINT16_MAX};
+    if (len < RNBD_LEAST)
+        return;
+    memcpy(padded, b, RNBD_LEAST);
+    if (load_le16(b) != RNBD_OPEN)
+        rnbd_get(m, padded, sizeof padded);
+    else
+        *m = (struct rnbd){.known = true, .type = RNBD_OPEN};
+}
+
 static const struct vname operations[] = {{0, "Read"},    {1, "Write"},        {2, "Flush"},
                                           {3, "Discard"}, {4, "Secure Erase"}, {5, "Write Same"}};
 static const struct vname rnbd_types[] = {{RNBD_SESS_INFO, "Session Info"},
@@ -108,12 +142,12 @@ const char *rnbd_name_str(uint16_t type, uint32_t rw)
 
 /* --- Recognition ------------------------------------------------------------------------------ */
 
-/* A path's name, up to zeros. */
-static bool is_info_request(const uint8_t *b, uint32_t len)
+/* A path's name, up to zeros; `len` of `all` bytes. */
+static bool is_info_request(const uint8_t *b, uint32_t len, uint32_t all)
 {
     uint32_t at = 2;
 
-    if (len != INFO_REQ_LEN || load_le16(b) != RTRS_INFO_REQ)
+    if (all != INFO_REQ_LEN || len < 8 || load_le16(b) != RTRS_INFO_REQ)
         return false;
     while (at < len && b[at] >= 0x20 && b[at] < 0x7f)
         at++;
@@ -123,7 +157,19 @@ static bool is_info_request(const uint8_t *b, uint32_t len)
     return at > 2 && at < len;
 }
 
-enum ulp_looks rtrs_looks_write(const uint8_t *b, uint32_t len, uint64_t va, uint32_t imm)
+/* A request to read, of which the beginning says so, and the immediate data where its header is. */
+static bool is_cut_read(const uint8_t *b, uint32_t len, uint32_t all, uint64_t va, const struct rtrs_imm *i)
+{
+    struct rnbd m;
+    struct rtrs r;
+
+    if (!rtrs_get_cut(&r, va, all, i->payload & ((1u << RTRS_DEPTH_BITS) - 1)) || r.type != RTRS_READ)
+        return false;
+    rnbd_get_cut(&m, b, len);
+    return m.known && (m.type != RNBD_IO || (m.rw & 0xff) == 0);
+}
+
+enum ulp_looks rtrs_looks_write(const uint8_t *b, uint32_t len, uint32_t all, uint64_t va, uint32_t imm)
 {
     uint32_t n = len < RTRS_TAIL ? len : RTRS_TAIL;
     const uint8_t *tail = b + (len - n);
@@ -132,6 +178,8 @@ enum ulp_looks rtrs_looks_write(const uint8_t *b, uint32_t len, uint64_t va, uin
     struct rtrs r;
 
     rtrs_imm_get(&i, imm);
+    if (len < all)
+        return i.kind == RTRS_IMM_REQUEST && is_cut_read(b, len, all, va, &i) ? LOOKS_CLIENT : LOOKS_OTHER;
     if (i.kind != RTRS_IMM_REQUEST || !rtrs_get(&r, tail, n, va + (len - n), i.payload & ((1u << RTRS_DEPTH_BITS) - 1)))
         return LOOKS_OTHER;
     rnbd_get(&m, tail + r.user, r.at - r.user);
@@ -142,12 +190,25 @@ enum ulp_looks rtrs_looks(const uint8_t *b, uint32_t len, bool whole)
 {
     if (!whole || len < RKEY_RSP_LEN)
         return LOOKS_OTHER;
-    if (is_info_request(b, len))
+    if (is_info_request(b, len, len))
         return LOOKS_FIRST;
     if (load_le16(b) == RTRS_INFO_RSP && load_le32(b + 4) == 0 && load_le16(b + 2) &&
         len == INFO_RSP_LEN + (uint32_t)load_le16(b + 2) * MEMORY_LEN)
         return LOOKS_SERVER;
     return LOOKS_OTHER;
+}
+
+enum ulp_looks rtrs_looks_cut(const uint8_t *b, uint32_t len, uint32_t all, bool whole)
+{
+    if (whole && is_info_request(b, len, all))
+        return LOOKS_CLIENT;
+    if (len < INFO_RSP_LEN + MEMORY_LEN || load_le16(b) != RTRS_INFO_RSP || load_le32(b + 4) || !load_le16(b + 2) ||
+        !load_le32(b + INFO_RSP_LEN + 12))
+        return LOOKS_OTHER;
+    if (whole ? all != INFO_RSP_LEN + (uint32_t)load_le16(b + 2) * MEMORY_LEN
+              : all >= INFO_RSP_LEN + (uint32_t)load_le16(b + 2) * MEMORY_LEN)
+        return LOOKS_OTHER;
+    return LOOKS_SERVER;
 }
 
 bool rtrs_private_fits(const uint8_t *b, uint32_t len)

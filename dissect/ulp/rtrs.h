@@ -46,6 +46,9 @@ struct rtrs {
 /* The request that ends with the `len` bytes at `b`; false: none. `va`: address of the first of them; `offset`: of the
  * header in its chunk, from the immediate data: chunks begin at a page. */
 bool rtrs_get(struct rtrs *r, const uint8_t *b, uint32_t len, uint64_t va, uint32_t offset);
+/* What the WRITE of `len` bytes to `va` is, of which the end was cut: of a request only its type, and how many bytes
+ * are before its header (`at`), by its place in the chunk. */
+bool rtrs_get_cut(struct rtrs *r, uint64_t va, uint32_t len, uint32_t offset);
 /* Memory of the client, descriptor `i` below r->n. */
 struct rtrs_memory {
     uint64_t va;
@@ -66,13 +69,18 @@ struct rnbd {
     uint32_t name_len;
 };
 void rnbd_get(struct rnbd *m, const uint8_t *b, uint32_t len);
+/* Likewise of the beginning of a message: without `size`, or a name. */
+#define RNBD_LEAST 20
+void rnbd_get_cut(struct rnbd *m, const uint8_t *b, uint32_t len);
 /* "Read", "Open"; NULL: no name is known. */
 const char *rnbd_name_str(uint16_t type, uint32_t rw);
 
 /* A strict test of a SEND's bytes: messages about chunks and keys. */
 enum ulp_looks rtrs_looks(const uint8_t *b, uint32_t len, bool whole);
-/* Likewise of a WRITE with immediate data `imm` to `va`, of one packet: it ends with a request of RNBD. */
-enum ulp_looks rtrs_looks_write(const uint8_t *b, uint32_t len, uint64_t va, uint32_t imm);
+enum ulp_looks rtrs_looks_cut(const uint8_t *b, uint32_t len, uint32_t all, bool whole);
+/* Likewise of a WRITE with immediate data `imm` to `va`, of one packet: it ends with a request of RNBD. Of one that was
+ * cut, `len` of its `all` bytes, only a request to read tells. */
+enum ulp_looks rtrs_looks_write(const uint8_t *b, uint32_t len, uint32_t all, uint64_t va, uint32_t imm);
 /* Whether private data of a REQ are those of RTRS: two zero bytes, a magic number. */
 bool rtrs_private_fits(const uint8_t *b, uint32_t len);
 

@@ -98,8 +98,8 @@ struct ulp_proto {
     /* likewise of a message of one packet (`whole`), or its first packet, of whose `all` bytes only `len` were
      * captured; NULL: looks() tells by these */
     enum ulp_looks (*looks_cut)(const uint8_t *b, uint32_t len, uint32_t all, bool whole);
-    /* likewise of a WRITE with immediate data `imm` to `va`, of one packet. May be NULL. */
-    enum ulp_looks (*looks_write)(const uint8_t *b, uint32_t len, uint64_t va, uint32_t imm);
+    /* likewise of a WRITE with immediate data `imm` to `va`, of one packet: `len` of its `all` bytes. May be NULL. */
+    enum ulp_looks (*looks_write)(const uint8_t *b, uint32_t len, uint32_t all, uint64_t va, uint32_t imm);
     /* likewise, of a server's whole message that by itself tells nothing: it responds to `asked`, the message or its
      * first packet that looks like one of a client and came last. May be NULL. */
     bool (*responds)(const uint8_t *b, uint32_t len, const struct ulp_body *asked);

@@ -237,9 +237,9 @@ static enum ulp_looks looks_of(const struct ulp_proto *proto, const struct pkt *
         return proto->looks_cut(b, p->payload_cap, p->payload_len, p->op->flags & OPF_ONLY);
     if (p->op->flags & OPF_SEND)
         return proto->looks ? proto->looks(b, p->payload_cap, p->op->flags & OPF_ONLY) : LOOKS_OTHER;
-    if (p->payload_cap < p->payload_len)
-        return LOOKS_OTHER; /* what they are stands at their end */
-    return proto->looks_write ? proto->looks_write(b, p->payload_cap, p->reth.va, p->immdt.data) : LOOKS_OTHER;
+    if (!proto->looks_write)
+        return LOOKS_OTHER;
+    return proto->looks_write(b, p->payload_cap, p->payload_len, p->reth.va, p->immdt.data);
 }
 
 /* The protocol of which the message is a response to what the peer sent last; NULL: none. */

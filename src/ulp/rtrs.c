@@ -19,7 +19,9 @@ struct under_way {
     uint64_t va;    /* address of tail[0] */
     uint64_t frame; /* of the latest packet, as `now` */
     ns_t start, now;
-    struct cover cover; /* bytes of it that came */
+    struct cover cover;       /* bytes of it that came */
+    uint8_t head[RNBD_LEAST]; /* its first bytes, if they were captured */
+    bool has_head;
     uint8_t tail[RTRS_TAIL];
 };
 
@@ -40,6 +42,7 @@ struct own {
     uint8_t kind;         /* enum kind */
     bool rnbd, read;      /* rnbd: the user message is one of RNBD; read: RTRS_READ */
     bool cut;             /* the end of the request, which says what it is, was not captured */
+    bool told;            /* with `cut`: its place tells `read` */
     char name[40];        /* of Open and Info */
 };
 ULP_OWN_AS(struct own)
@@ -62,19 +65,16 @@ static void rtrs_accepted(struct ulp_conn *c, const uint8_t *b, uint32_t len)
 
 /* --- Requests --------------------------------------------------------------------------------- */
 
-static void keep_user(struct own *o, const uint8_t *b, uint32_t len)
+static void keep_user(struct own *o, const struct rnbd *m)
 {
-    struct rnbd m;
-
-    rnbd_get(&m, b, len);
-    o->rnbd = m.known;
-    o->type = m.type;
-    o->device = m.device;
-    o->sector = m.sector;
-    o->rw = m.rw;
-    o->size = m.size;
-    if (m.name)
-        snprintf(o->name, sizeof o->name, "%.*s", (int)min_u32(m.name_len, sizeof o->name), m.name);
+    o->rnbd = m->known;
+    o->type = m->type;
+    o->device = m->device;
+    o->sector = m->sector;
+    o->rw = m->rw;
+    o->size = m->size;
+    if (m->name)
+        snprintf(o->name, sizeof o->name, "%.*s", (int)min_u32(m->name_len, sizeof o->name), m->name);
 }
 
 /* Bytes that were seen. */
@@ -93,11 +93,13 @@ static void request(struct ulp_conn *c, struct ulp_message *m, const struct unde
 {
     uint32_t chunk = imm->payload >> ((const struct session *)ulp_state(c))->bits;
     struct ulp_command *cmd = ulp_begin(c, m, chunk);
+    struct rnbd user;
 
     if (!cmd)
         return;
     *own_of(cmd) = (struct own){.kind = KIND_REQUEST, .chunk = chunk, .read = r->type == RTRS_READ};
-    keep_user(own_of(cmd), s->tail + r->user, r->at - r->user);
+    rnbd_get(&user, s->tail + r->user, r->at - r->user);
+    keep_user(own_of(cmd), &user);
     if (r->type == RTRS_WRITE) {
         ulp_inline(cmd, ULP_FROM_CLIENT, s->len - (s->n - r->user));
         cmd->moved[ULP_FROM_CLIENT] -= s->len - covered(&s->cover);
@@ -110,15 +112,28 @@ static void request(struct ulp_conn *c, struct ulp_message *m, const struct unde
 }
 
 /* A request whose end was cut: there is one, as its immediate data say. */
-static void cut_request(struct ulp_conn *c, struct ulp_message *m, const struct rtrs_imm *imm)
+static void cut_request(struct ulp_conn *c, struct ulp_message *m, const struct under_way *u,
+                        const struct rtrs_imm *imm)
 {
-    uint32_t chunk = imm->payload >> ((const struct session *)ulp_state(c))->bits;
+    unsigned bits = ((const struct session *)ulp_state(c))->bits;
+    uint32_t chunk = imm->payload >> bits;
     struct ulp_command *cmd = ulp_begin(c, m, chunk);
+    struct rnbd user;
+    struct rtrs r;
+    struct own *o;
 
     if (!cmd)
         return;
-    *own_of(cmd) = (struct own){.kind = KIND_REQUEST, .chunk = chunk, .cut = true};
-    cmd->untold[ULP_TO_CLIENT] = cmd->untold[ULP_FROM_CLIENT] = true;
+    o = own_of(cmd);
+    *o = (struct own){.kind = KIND_REQUEST, .chunk = chunk, .cut = true};
+    o->told = rtrs_get_cut(&r, u->va - (u->len - u->n), u->len, imm->payload & ((1u << bits) - 1));
+    o->read = o->told && r.type == RTRS_READ;
+    cmd->untold[ULP_TO_CLIENT] = !o->told || o->read;
+    cmd->untold[ULP_FROM_CLIENT] = !o->told || !o->read;
+    if (!o->read || !u->has_head)
+        return;
+    rnbd_get_cut(&user, u->head, sizeof u->head);
+    keep_user(o, &user);
 }
 
 /* Memory of a request whose end was cut. */
@@ -179,6 +194,10 @@ static bool keep_tail(struct under_way *u, const struct ulp_message *m, const st
 
     if (from < to && to <= u->len)
         memcpy(u->tail + (from - tail), m->body.b + (from - w->at), to - from);
+    if (w->at == 0 && m->body.len >= sizeof u->head) {
+        memcpy(u->head, m->body.b, sizeof u->head);
+        u->has_head = true;
+    }
     cover_add(&u->cover, w->at, w->at + m->body.len + m->body.more);
     u->cut |= m->cut;
     u->packets++;
@@ -208,7 +227,7 @@ static bool take_write(struct ulp_conn *c, struct ulp_message *m, const struct u
     m->packets = u->packets;
     if (u->cut) { /* its end says what it is */
         if (u->has_imm && imm.kind == RTRS_IMM_REQUEST)
-            cut_request(c, m, &imm);
+            cut_request(c, m, u, &imm);
         return true;
     }
     if (!u->has_imm || imm.kind != RTRS_IMM_REQUEST || !rtrs_get(&r, u->tail, u->n, u->va, imm.payload))
@@ -335,7 +354,7 @@ static void rtrs_name_text(struct buf *b, const struct ulp_command *c)
     const struct own *o = own_const(c);
     const char *name = o->rnbd ? rnbd_name_str(o->type, o->rw) : NULL;
 
-    if (o->cut)
+    if (o->cut && !o->told)
         buf_puts(b, "request");
     else if (o->kind == KIND_REQUEST)
         buf_puts(b, name ? name : o->read ? "RTRS Read" : "RTRS Write");
@@ -361,7 +380,11 @@ static void rtrs_text(struct buf *b, const struct ulp_command *c)
     buf_char(b, ' ');
     rtrs_key_text(b, c);
     if (o->rnbd && o->type == RNBD_IO)
-        buf_printf(b, " device %u sector %llu size %u", o->device, (unsigned long long)o->sector, o->size);
+        buf_printf(b, " device %u sector %llu size ", o->device, (unsigned long long)o->sector);
+    if (o->rnbd && o->type == RNBD_IO && o->cut)
+        buf_puts(b, "not captured");
+    else if (o->rnbd && o->type == RNBD_IO)
+        buf_printf(b, "%u", o->size);
     else if (o->rnbd && o->type == RNBD_CLOSE)
         buf_printf(b, " device %u", o->device);
     else if (o->name[0])
@@ -384,11 +407,11 @@ static void rtrs_values(const struct ulp_command *c, ulp_take *take, void *user)
     bool io = o->rnbd && o->type == RNBD_IO;
     const struct ulp_value values[] = {
         {"chunk", NULL, o->chunk, o->kind == KIND_REQUEST},
-        {"rtrs_read", NULL, o->read, o->kind == KIND_REQUEST && !o->cut},
+        {"rtrs_read", NULL, o->read, o->kind == KIND_REQUEST && (!o->cut || o->told)},
         {"rnbd_type", NULL, o->type, o->rnbd},
         {"device", NULL, o->device, o->rnbd && (io || o->type == RNBD_CLOSE)},
         {"sector", NULL, o->sector, io},
-        {"size", NULL, o->size, io},
+        {"size", NULL, o->size, io && !o->cut},
         {"rw", NULL, o->rw, io},
         {"name", o->name, 0, o->name[0] != 0},
         {"error", NULL, o->error, c->response != 0},
@@ -403,6 +426,7 @@ const struct ulp_proto ulp_rtrs = {
     .word = "rtrs",
     .size = sizeof(struct session),
     .looks = rtrs_looks,
+    .looks_cut = rtrs_looks_cut,
     .looks_write = rtrs_looks_write,
     .open = rtrs_open,
     .accepted = rtrs_accepted,

@@ -128,19 +128,73 @@ Test(rtrs, a_write_that_lacks_a_packet_is_no_request)
     run_free(r);
 }
 
-/* The end of a request says what it is; where that was cut, its immediate data tell that there is one. */
+/* The end of a request says what it is; where that was cut, its immediate data tell that there is one, and the place of
+ * its header which one. A request to read begins with what is to be read. */
 Test(rtrs, a_request_whose_end_was_cut)
 {
     struct run *r = session();
 
     r->snap = 40 + 40;
-    cr_expect_str_eq(ask(r, 5)->note.ulp, "RTRS request chunk 0");
+    cr_expect_str_eq(ask(r, 5)->note.ulp, "RTRS Read chunk 0 device 0 sector 64 size not captured");
     respond(r, 100, 1u << 28);
+    r->snap = 40 + 39;
+    cr_expect_str_eq(ask(r, 6)->note.ulp, "RTRS RTRS Read chunk 0", "it is cut in the operation");
+    respond(r, 101, 1u << 28);
     run_end(r);
-    cr_assert_eq(r->n_over, 2);
-    cr_expect(r->over[0].untold[ULP_TO_CLIENT] && r->over[0].untold[ULP_FROM_CLIENT]);
+    cr_assert_eq(r->n_over, 3);
+    cr_expect(r->over[0].untold[ULP_TO_CLIENT] && !r->over[0].untold[ULP_FROM_CLIENT]);
     cr_expect_eq(r->over[0].ended, ULP_COMPLETED);
     run_free(r);
+}
+
+/* Its header is where no request has one; a request to write, that begins as one to read would. */
+Test(rtrs, a_write_whose_end_was_cut_is_told_by_the_place_of_its_header)
+{
+    struct run *r = session();
+    uint8_t data[512] = {0};
+    struct pkt *p;
+
+    ask(r, 5);
+    r->snap = 96 - 14;
+    io(data, 0, 4096);
+    p = packet(r, OP_WRITE_ONLY_IMM, 6, true, 512, true, 1 << 19 | 508, data, 512);
+    cr_expect(says(p, "RTRS RTRS Write chunk 1"), "%s", p->note.ulp);
+    p = packet(r, OP_WRITE_ONLY_IMM, 7, true, 512, true, 2 << 19 | 509, data, 512);
+    cr_expect(says(p, "RTRS request chunk 2"), "%s", p->note.ulp);
+    run_free(r);
+}
+
+/* 96 bytes of a frame: two requests to read tell the protocol, and others do not. */
+Test(rtrs, requests_to_read_that_were_cut_tell_the_protocol)
+{
+    uint8_t b[56];
+
+    io(b, 0, 4096);
+    cr_expect_eq(rtrs_looks_write(b, 22, 56, CHUNK, 32), LOOKS_CLIENT);
+    cr_expect_eq(rtrs_looks_write(b, 19, 56, CHUNK, 32), LOOKS_OTHER, "cut in the operation");
+    cr_expect_eq(rtrs_looks_write(b, 22, 56, CHUNK, 33), LOOKS_OTHER, "no header there");
+    cr_expect_eq(rtrs_looks_write(b, 22, 56, CHUNK, 32 | 1u << 28), LOOKS_OTHER, "a response");
+    cr_expect_eq(rtrs_looks_write(b, 22, 36, CHUNK, 32), LOOKS_OTHER, "a request to write");
+    io(b, 1, 4096);
+    cr_expect_eq(rtrs_looks_write(b, 22, 56, CHUNK, 32), LOOKS_OTHER, "a write that reads");
+}
+
+Test(rtrs, messages_about_chunks_that_were_cut)
+{
+    uint8_t b[272] = {0, 0, 's', 'e', 's', 's'};
+
+    cr_expect_eq(rtrs_looks_cut(b, 42, 272, true), LOOKS_CLIENT);
+    cr_expect_eq(rtrs_looks_cut(b, 42, 271, true), LOOKS_OTHER);
+    cr_expect_eq(rtrs_looks_cut(b, 42, 272, false), LOOKS_OTHER);
+    b[41] = 1;
+    cr_expect_eq(rtrs_looks_cut(b, 42, 272, true), LOOKS_OTHER, "a byte behind the name");
+    memset(b, 0, sizeof b);
+    store_le(b, 8, RTRS_INFO_RSP | 512 << 16);
+    store_le(b + 20, 4, 4096);
+    cr_expect_eq(rtrs_looks_cut(b, 42, 1024, false), LOOKS_SERVER);
+    cr_expect_eq(rtrs_looks_cut(b, 42, 8 + 512 * 16, true), LOOKS_SERVER);
+    cr_expect_eq(rtrs_looks_cut(b, 42, 1024, true), LOOKS_OTHER, "not as long as it says");
+    cr_expect_eq(rtrs_looks_cut(b, 23, 1024, false), LOOKS_OTHER);
 }
 
 Test(rtrs, heartbeats_are_answered)
