@@ -17,7 +17,8 @@ const char *ulp_end_str(enum ulp_end e)
                                         "too many commands open",
                                         "connection ended before the response",
                                         "not known, packets are missing",
-                                        "not known, the snap length cut what tells its response"};
+                                        "not known, the snap length cut what tells its response",
+                                        "not known, one end alone was captured"};
     return names[e];
 }
 
@@ -318,8 +319,13 @@ static void end_open(const struct ulp_conn *c, struct command *d, enum ulp_end w
 {
     enum ulp_side answers = d->c.by_server ? ULP_CLIENT : ULP_SERVER;
 
-    d->c.ended = (uint8_t)(d->c.nameless && c->vague && why != ULP_COMPLETED ? ULP_CUT : why);
-    d->c.unseen = !d->c.waits && !d->c.response && (lacking(c, answers) > d->lacking[answers] || lacks_end(c, answers));
+    bool one_end = d->c.sideless && !c->stream && c->flow[answers] == FLOW_NONE,
+         missing = lacking(c, answers) > d->lacking[answers] || lacks_end(c, answers) || one_end;
+
+    if (why != ULP_COMPLETED)
+        why = d->c.nameless && c->vague ? ULP_CUT : one_end ? ULP_ONE_END : why;
+    d->c.ended = (uint8_t)why;
+    d->c.unseen = !d->c.waits && !d->c.response && (missing || why == ULP_CUT);
 }
 
 /* Move a command from the open ones to those completed, the oldest of which is handed over. */
@@ -439,6 +445,7 @@ struct ulp_command *ulp_begin(struct ulp_conn *c, struct ulp_message *m, uint64_
                                 .sent = m->now,
                                 .packets = m->packets,
                                 .by_server = m->side == ULP_SERVER,
+                                .sideless = !c->sided,
                                 .flow = c->flow[ULP_CLIENT],
                                 .stream = c->stream,
                                 .conn = c->conn,

@@ -167,7 +167,7 @@ static bool wait(struct ulp_conn *c, struct ulp_message *m)
     return true;
 }
 
-/* The connection ends: if nothing tells, who sent first counts as the client. */
+/* The connection ends: if nothing tells, who sent first counts as the client, and its messages say so. */
 static void perftest_over(struct ulp_conn *c)
 {
     const struct talk *x = ulp_state(c);
@@ -175,9 +175,10 @@ static void perftest_over(struct ulp_conn *c)
 
     if (!x->n)
         return;
-    if (!counts_tell(c, (enum ulp_side)x->waiting[x->n - 1].side, &client))
-        client = ULP_CLIENT;
-    set_client(c, client);
+    if (counts_tell(c, (enum ulp_side)x->waiting[x->n - 1].side, &client))
+        set_client(c, client);
+    else
+        take_waiting(c);
 }
 
 /* --- Messages --------------------------------------------------------------------------------- */
@@ -189,7 +190,10 @@ static bool perftest_message(struct ulp_conn *c, struct ulp_message *m)
     bool taken;
 
     if (!m->again && !ulp_knows_sides(c)) {
-        if (!tells_client(c, m, &client) && x->n < WAITING)
+        bool told = tells_client(c, m, &client);
+        if (!told && x->n == WAITING)
+            take_waiting(c);
+        if (!told)
             return wait(c, m);
         set_client(c, client);
         m->side = m->side == client ? ULP_CLIENT : ULP_SERVER;

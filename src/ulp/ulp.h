@@ -44,6 +44,7 @@ enum ulp_end {
     ULP_LEFT,      /* the connection ended, or its flow was evicted */
     ULP_DOUBTFUL,  /* a response with its identifier may be that of another command: the capture lacks packets */
     ULP_CUT,       /* the snap length cut identifiers: which response is its is not known, nor whether it has one */
+    ULP_ONE_END,   /* one end alone was captured: it may be the client, or the server that answers */
 };
 /* "", "identifier used again without a response" ... */
 const char *ulp_end_str(enum ulp_end e);
@@ -116,6 +117,7 @@ struct ulp_command {
     /* its message was not captured: `frame` and `start` are those of its first data; or none of its data, with which it
      * begins: those of its response */
     bool headless;
+    bool sideless; /* who is the client is not known: it is taken to be who sent first */
     bool nameless; /* its identifier was not captured: `key` says nothing */
     uint8_t ended; /* enum ulp_end */
     bool unseen;   /* no response was seen, and the capture lacks packets of its sender: it may be among them */

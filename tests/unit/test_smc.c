@@ -64,10 +64,10 @@ Test(smc, what_a_cursor_announces_was_written_before)
     p = with_reth(r, HOST, OP_WRITE_ONLY, 6, VA, RKEY, 100, 100);
     cr_expect(p->note.have & NOTE_ULP_DATA);
     p = cdc(r, 7, 1, 100, 0);
-    cr_expect(says(p, "SMC-R Data token 0x1 of the server cursor 0:0 to 0:100"), "%s", p->note.ulp);
+    cr_expect(says(p, "SMC-R Data token 0x1 of the receiver cursor 0:0 to 0:100"), "%s", p->note.ulp);
     with_reth(r, HOST, OP_WRITE_ONLY, 8, VA + 100, RKEY, 50, 50);
     p = cdc(r, 9, 1, 150, 0x80);
-    cr_expect(says(p, "SMC-R Data token 0x1 of the server cursor 0:100 to 0:150"), "%s", p->note.ulp);
+    cr_expect(says(p, "SMC-R Data token 0x1 of the receiver cursor 0:100 to 0:150"), "%s", p->note.ulp);
     run_end(r);
     cr_expect_eq(r->n_over, 4, "two of data, two requests of LLC, and not what is empty");
     run_free(r);
@@ -119,18 +119,18 @@ Test(smc, rings_of_which_only_writes_tell)
     cdc(r, 5, 1, 500, 0);
     acknowledge(r, TARGET, 5);
     p = with_reth(r, HOST, OP_WRITE_ONLY, 6, VA + 0x700, RKEY, 100, 100);
-    cr_expect(says(p, "SMC-R Data of the server data 0-99"), "%s", p->note.ulp);
+    cr_expect(says(p, "SMC-R Data of the receiver data 0-99"), "%s", p->note.ulp);
     p = cdc(r, 7, 1, 600, 0);
-    cr_expect(says(p, "SMC-R Data token 0x1 of the server cursor 0:500 to 0:600"), "%s", p->note.ulp);
+    cr_expect(says(p, "SMC-R Data token 0x1 of the receiver cursor 0:500 to 0:600"), "%s", p->note.ulp);
     with_reth(r, HOST, OP_WRITE_ONLY, 8, VA + 0x10300, RKEY + 1, 50, 50);
     p = cdc(r, 9, 1, 600, 0);
     cr_expect(says(p, "SMC-R CDC token 0x1 cursor 0:600"), "the consumer's cursor moved: %s", p->note.ulp);
     p = cdc(r, 10, 2, 7000, 0);
-    cr_expect(says(p, "SMC-R Data token 0x2 of the server up to cursor 0:7000"), "%s", p->note.ulp);
+    cr_expect(says(p, "SMC-R Data token 0x2 of the receiver up to cursor 0:7000"), "%s", p->note.ulp);
     p = with_reth(r, HOST, OP_WRITE_ONLY, 11, VA + 0x10000, RKEY + 1, 30, 30);
-    cr_expect(says(p, "SMC-R Data token 0x2 of the server data 0-29"), "%s", p->note.ulp);
+    cr_expect(says(p, "SMC-R Data token 0x2 of the receiver data 0-29"), "%s", p->note.ulp);
     p = cdc(r, 12, 2, 7030, 0);
-    cr_expect(says(p, "SMC-R Data token 0x2 of the server cursor 0:7000 to 0:7030"), "below the first: %s",
+    cr_expect(says(p, "SMC-R Data token 0x2 of the receiver cursor 0:7000 to 0:7030"), "below the first: %s",
               p->note.ulp);
     run_end(r);
     cr_assert_eq(r->n_over, 3);
@@ -151,7 +151,7 @@ Test(smc, a_ring_of_two_connections_one_after_the_other)
     cdc(r, 8, 1, 100, 0x40);
     with_reth(r, HOST, OP_WRITE_ONLY, 9, VA, RKEY, 70, 70);
     p = cdc(r, 10, 2, 70, 0);
-    cr_expect(says(p, "SMC-R Data token 0x2 of the server cursor 0:0 to 0:70"), "%s", p->note.ulp);
+    cr_expect(says(p, "SMC-R Data token 0x2 of the receiver cursor 0:0 to 0:70"), "%s", p->note.ulp);
     run_free(r);
 }
 
@@ -165,13 +165,13 @@ Test(smc, a_token_that_was_supposed_is_corrected)
     acknowledge(r, TARGET, 5);
     with_reth(r, HOST, OP_WRITE_ONLY, 6, VA, RKEY, 100, 100);
     p = cdc(r, 7, 2, 5000, 0);
-    cr_expect(says(p, "SMC-R Data token 0x2 of the server up to cursor 0:5000"), "it may be that of another: %s",
+    cr_expect(says(p, "SMC-R Data token 0x2 of the receiver up to cursor 0:5000"), "it may be that of another: %s",
               p->note.ulp);
     p = cdc(r, 8, 1, 100, 0);
     cr_expect(says(p, "SMC-R CDC token 0x1 cursor 0:100"), "%s", p->note.ulp);
     with_reth(r, HOST, OP_WRITE_ONLY, 9, VA + 100, RKEY, 20, 20);
     p = cdc(r, 10, 1, 120, 0);
-    cr_expect(says(p, "SMC-R Data token 0x1 of the server cursor 0:100 to 0:120"), "%s", p->note.ulp);
+    cr_expect(says(p, "SMC-R Data token 0x1 of the receiver cursor 0:100 to 0:120"), "%s", p->note.ulp);
     p = cdc(r, 11, 2, 5000, 0);
     cr_expect(says(p, "SMC-R CDC token 0x2 cursor 0:5000"), "%s", p->note.ulp);
     run_free(r);
@@ -210,7 +210,7 @@ Test(smc, a_deleted_rkey_is_memory_no_more)
     }
     with_reth(r, HOST, OP_WRITE_ONLY, psn++, VA, RKEY, 10, 10);
     p = cdc(r, psn, 1, 10, 0);
-    cr_expect(says(p, "SMC-R Data token 0x1 of the server cursor 0:0 to 0:10"), "the other ring is there: %s",
+    cr_expect(says(p, "SMC-R Data token 0x1 of the receiver cursor 0:0 to 0:10"), "the other ring is there: %s",
               p->note.ulp);
     run_free(r);
 }

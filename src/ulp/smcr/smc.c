@@ -442,7 +442,9 @@ static void smc_key_text(struct buf *b, const struct ulp_command *c)
 
     if (o->data && o->token)
         buf_printf(b, "token 0x%x ", o->token);
-    if (o->data)
+    if (o->data && c->sideless)
+        buf_puts(b, "of the receiver");
+    else if (o->data)
         buf_printf(b, "of the %s", o->owner == ULP_CLIENT ? "client" : "server");
     else if (o->has_link)
         buf_printf(b, "link %u", o->link);
@@ -488,7 +490,7 @@ static void smc_values(const struct ulp_command *c, ulp_take *take, void *user)
         {"link", NULL, o->link, o->has_link},
         {"rkey", NULL, o->rkey, o->rkey != 0},
         {"token", NULL, o->token, o->data && o->token},
-        {"to_client", NULL, o->owner == ULP_CLIENT, o->data},
+        {"to_client", NULL, o->owner == ULP_CLIENT, o->data && !c->sideless},
         {"cursor_wrap", NULL, o->to.wrap, o->data},
         {"cursor", NULL, o->to.count, o->data},
         {"write_blocked", NULL, o->blocked, o->data && c->response},
