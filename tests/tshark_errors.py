@@ -48,6 +48,16 @@ def fair_rate(ours, theirs, packet):
     return packet.ours.get("icmp.type") == "253" and (theirs == "" or ours.startswith(theirs + "|"))
 
 
+def forgotten(_ours, _theirs, packet):
+    """A reply, of which it does not know the call."""
+    return packet.ours.get("rpc.msgtyp") == "1" and packet.ours.get("rpc.program") != "" and packet.theirs.get("rpc.program") in ("0", "")
+
+
+def cut(ours, theirs, packet):
+    """A packet that the snap length cut: it is not handed on."""
+    return lost(ours, theirs, packet) and int(packet.ours["frame.cap_len"]) < int(packet.ours["frame.len"])
+
+
 def undecoded(packet):
     """rdmatrace knows nothing of the packet's link type."""
     return all(value == "" for name, value in packet.ours.items() if not name.startswith("frame."))
@@ -81,6 +91,9 @@ def unanswered(_ours, theirs, packet):
 KNOWN = [
     Known("(ip|udp|infiniband)[.].*|frame[.]protocols", fair_rate, "an ICMP message of type 253 is rdmagen's own: what it quotes is data"),
     # RPC over RDMA and NFS.
+    Known(r"(rpc|nfs)[.].*|data[.]len|frame[.]protocols", forgotten, "a call that the snap length cut is forgotten: what its reply says is data of an unknown program"),
+    Known("(rpcordma|rpc|nfs)[.].*", cut, "what the snap length cut is not decoded"),
+    Known("smc[.].*", cut, "likewise an Accept or Confirm of SMC-R, before its GID"),
     Known(r"infiniband[.](reth|aeth|immdt|invariant[.]crc)([.].*)?", lambda o, t, p: lost(o, t, p) and int(p.ours["infiniband.bth.opcode"]) >= 0xc0,
           "MRC is not known: what is behind the BTH is not decoded"),
     Known("(rpcordma|rpc|nfs)[.].*", lambda a, b, p: a == "" and p.has("tcp.srcport"), "RPC over TCP is decoded, too"),

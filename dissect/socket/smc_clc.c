@@ -27,6 +27,14 @@ unsigned smc_clc_type(const uint8_t *b, uint32_t len)
     return n >= CLC_LEN + CLC_TRAILER && n <= len && is_eyecatcher(b + n - CLC_TRAILER) ? b[4] : 0;
 }
 
+/* Likewise of one of which `more` bytes, the last ones, were not captured: it is as long as it says. */
+static unsigned cut_type(const uint8_t *b, uint32_t len, uint32_t more)
+{
+    if (len < CLC_LEN || !is_eyecatcher(b) || b[4] < SMC_PROPOSAL || b[4] > SMC_DECLINE)
+        return 0;
+    return load_be16(b + 5) == (uint64_t)len + more ? b[4] : 0;
+}
+
 /* 0 SMC-R, 1 SMC-D, 2 none, 3 both */
 static bool is_rdma(unsigned kind)
 {
@@ -126,15 +134,24 @@ static bool is_v2(const uint8_t *p, uint32_t len)
 {
     return len >= 52 && p[7] >> 4 >= 2;
 }
+static bool says_v1(const uint8_t *p, uint32_t len)
+{
+    return len >= CLC_LEN && (p[7] & 3) != 2;
+}
+static bool says_v2(const uint8_t *p, uint32_t len)
+{
+    return len >= CLC_LEN && p[7] >> 4 >= 2;
+}
 static const struct field smc_proposal_fields[] = {
     BYTE(7, BASE_HEX, "smc.proposal.flags", "Flags", "Version and types."),
-    FIELD_ROW(is_v2, 60, 2, FT_UINT8, BASE_DEC, NULL, 0, "smc.proposal.smcv2.type", "SMC(v2) Type",
+    FIELD_ROW(says_v2, 60, 2, FT_UINT8, BASE_DEC, NULL, 0, "smc.proposal.smcv2.type", "SMC(v2) Type",
               "0 SMC-R, 1 SMC-D, 2 none, 3 both."),
     FIELD_ROW(NULL, 62, 2, FT_UINT8, BASE_DEC, NULL, 0, "smc.proposal.smc.type", "SMC(v1) Type",
               "0 SMC-R, 1 SMC-D, 2 none, 3 both."),
     LONG(NULL, 8, "smc.proposal.sender.client.peer.id", "Sender (Client) Peer ID", "Identifier of the client."),
-    FIELD_AT(is_v1, 16, 16, FT_IPV6, "smc.proposal.client.preferred.gid", "Client Preferred GID", "GID of the client."),
-    FIELD_AT(is_v1, 32, 6, FT_ETHER, "smc.proposal.client.preferred.mac", "Client Preferred MAC Address",
+    FIELD_AT(says_v1, 16, 16, FT_IPV6, "smc.proposal.client.preferred.gid", "Client Preferred GID",
+             "GID of the client."),
+    FIELD_AT(says_v1, 32, 6, FT_ETHER, "smc.proposal.client.preferred.mac", "Client Preferred MAC Address",
              "MAC address of the client."),
     NUMBER(is_v1, 38, 2, FT_UINT16, BASE_HEX, NULL, "smc.proposal.smcv1_subnet_ext_offset",
            "SMCv1 IP Subnet Extension Offset", "Where the subnets are, from byte 40 on."),
@@ -257,19 +274,20 @@ static void proposal_layers(struct pkt *p, const struct ulp_body *m)
 
 void smc_clc_layers(struct pkt *p, const struct ulp_body *body)
 {
-    unsigned type = smc_clc_type(body->b, body->len);
+    unsigned type = body->more ? cut_type(body->b, body->len, body->more) : smc_clc_type(body->b, body->len);
     struct ulp_body m = *body;
 
     if (!type)
         return;
-    m.len = load_be16(m.b + 5);
+    m.len = min_u32(m.len, load_be16(m.b + 5));
     ulp_layer(p, &smc_clc_hdr, &m, 0, CLC_LEN);
     if (type == SMC_PROPOSAL)
         proposal_layers(p, &m);
     else if (type == SMC_DECLINE)
         ulp_layer(p, &smc_decline_hdr, &m, 0, m.len);
-    else if (!(m.b[7] & 3) && m.len >= CLC_END + SMC_END_LEN) /* of SMC-R */
-        ulp_layer(p, type == SMC_ACCEPT ? &smc_accept_hdr : &smc_confirm_hdr, &m, 0, m.len - CLC_TRAILER);
+    else if (!(m.b[7] & 3) && (m.more || m.len >= CLC_END + SMC_END_LEN)) /* of SMC-R */
+        ulp_layer(p, type == SMC_ACCEPT ? &smc_accept_hdr : &smc_confirm_hdr, &m, 0,
+                  min_u32(m.len, load_be16(m.b + 5) - CLC_TRAILER));
     else if ((m.b[7] & 3) == 1)
         smc_end_d_layers(p, &m, type == SMC_ACCEPT);
 }

@@ -149,7 +149,8 @@ static void take_segment(struct ulp *u, struct pkt *p)
     const uint8_t *b = tcp_payload(p, &h, &len);
 
     if (b && b[0] == SMC_CLC_FIRST)
-        smc_clc_layers(p, &(struct ulp_body){b, len, (uint32_t)(b - p->data)});
+        smc_clc_layers(
+            p, &(struct ulp_body){b, len, (uint32_t)(b - p->data), p->end > p->caplen ? p->end - p->caplen : 0});
     ulp_stream_packet(u, p);
 }
 
