@@ -106,7 +106,8 @@ enum ulp_looks iser_looks_cut(const uint8_t *b, uint32_t len, uint32_t all, bool
     struct iser m;
     bool found = iser_get_cut(&m, padded, b, len, all) || iser_get(&m, b, len, false);
 
-    if (!found || m.kind != ISER_CONTROL || b[1] || b[2] || b[3] || !iscsi_opcode_str(m.opcode))
+    if (!found || len < ISER_LEN + 8 || /* the length of the data segment is to fit */ m.kind != ISER_CONTROL || b[1] ||
+        b[2] || b[3] || !iscsi_opcode_str(m.opcode))
         return LOOKS_OTHER;
     if (whole && m.data + (m.n_data + 3) / 4 * 4 != all && m.data + m.n_data != all)
         return LOOKS_OTHER;

@@ -67,7 +67,7 @@ struct iser {
 bool iser_get(struct iser *m, const uint8_t *b, uint32_t len, bool whole);
 /* Likewise of one that was cut in its BHS: `len` of its `all` bytes, at least ISER_LEAST. The bytes are copied to
  * `padded`, ISER_LEN + ISCSI_LEN of them, with zeros for those that are missing. */
-#define ISER_LEAST (ISER_LEN + 8) /* up to the length of the data segment */
+#define ISER_LEAST (ISER_LEN + 4) /* up to the status of a response */
 bool iser_get_cut(struct iser *m, uint8_t *padded, const uint8_t *b, uint32_t len, uint32_t all);
 /* Of a message of one packet (`whole`), or of its first packet. */
 enum ulp_looks iser_looks_cut(const uint8_t *b, uint32_t len, uint32_t all, bool whole);

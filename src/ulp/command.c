@@ -293,25 +293,25 @@ bool ulp_sent(const struct ulp_conn *c, enum ulp_side side, uint32_t *n)
     return true;
 }
 
-bool has_all(const struct ulp_conn *c, enum ulp_side side)
-{
-    const struct req_dir *h = requests_of(c, side);
-    bool begun = h && ((h->gbn_known && h->from_start) || (h->began == BEGAN_SEEN && h->first_is_start));
-
-    return begun && !h->gaps;
-}
-
-bool ulp_join_lacks(const struct ulp_conn *c, enum ulp_side side)
-{
-    return lacking(c, side) > c->joined[side].lacking;
-}
-
 /* Whether the other end acknowledged packets of a side behind the latest one that was captured. */
 static bool lacks_end(const struct ulp_conn *c, enum ulp_side side)
 {
     const struct req_dir *h = requests_of(c, side);
 
     return h && h->have_next && h->rsp_packets && psn_diff(h->proves, h->next) > 0;
+}
+
+bool has_all(const struct ulp_conn *c, enum ulp_side side)
+{
+    const struct req_dir *h = requests_of(c, side);
+    bool begun = h && ((h->gbn_known && h->from_start) || (h->began == BEGAN_SEEN && h->first_is_start));
+
+    return begun && !h->gaps && !lacks_end(c, side);
+}
+
+bool ulp_join_lacks(const struct ulp_conn *c, enum ulp_side side)
+{
+    return lacking(c, side) > c->joined[side].lacking;
 }
 
 /* It is over: had it no response? One that waits for an event has none by nature. */
@@ -323,7 +323,7 @@ static void end_open(const struct ulp_conn *c, struct command *d, enum ulp_end w
          missing = lacking(c, answers) > d->lacking[answers] || lacks_end(c, answers) || one_end;
 
     if (why != ULP_COMPLETED)
-        why = d->c.nameless && c->vague ? ULP_CUT : one_end ? ULP_ONE_END : why;
+        why = !d->c.by_server && c->vague ? ULP_CUT : one_end ? ULP_ONE_END : why;
     d->c.ended = (uint8_t)why;
     d->c.unseen = !d->c.waits && !d->c.response && (missing || why == ULP_CUT);
 }
@@ -412,9 +412,7 @@ static bool has_open_message(const struct ulp_conn *c)
     return open;
 }
 
-/* Whether the response of an open command may be among the packets that the capture lacks, and another command with its
- * identifier, too: a response with that identifier is then not known to be its own. */
-static bool is_doubtful(const struct ulp_conn *c, const struct command *d)
+bool is_doubtful(const struct ulp_conn *c, const struct command *d)
 {
     return lacking(c, ULP_SERVER) > d->lacking[ULP_SERVER] &&
            (lacking(c, ULP_CLIENT) > d->lacking[ULP_CLIENT] || has_open_message(c));

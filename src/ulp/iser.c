@@ -145,11 +145,13 @@ static void take_reject(struct ulp_conn *c, struct ulp_message *m, const struct 
 /* --- Messages that were cut in their BHS ------------------------------------------------------ */
 
 /* Bytes of the BHS up to what is behind them. */
-enum { UP_TO_LUN = 16, UP_TO_TAG = 20, UP_TO_LENGTH = 24, UP_TO_CDB = 32 };
+enum { UP_TO_DATA = 8, UP_TO_LUN = 16, UP_TO_TAG = 20, UP_TO_LENGTH = 24, UP_TO_CDB = 32 };
 
 /* Whether its first bytes tell that the message begins a task, or answers one. */
 static bool is_told(const struct iser *p, unsigned n)
 {
+    if (n < UP_TO_DATA && p->opcode < ISCSI_NOP_IN) /* nor how many data it has with it */
+        return false;
     return n >= UP_TO_LENGTH || (p->opcode != ISCSI_NOP_IN && p->opcode != ISCSI_NOP_OUT);
 }
 

@@ -190,7 +190,7 @@ void ulp_offer_untold(struct ulp_command *cmd, enum ulp_dir dir, uint32_t rkey, 
 bool ulp_give_untold(struct ulp_conn *c, const struct ulp_unasked *u);
 /* Likewise ulp_begin() of a command whose identifier was not captured: no response has its key. */
 struct ulp_command *ulp_begin_nameless(struct ulp_conn *c, struct ulp_message *m);
-/* The command of those that a response answers which has no identifier either: the only one that `fits` it. It is known
+/* The command that a response answers whose identifier was not captured: the only one that `fits` it. It is known
  * if the response invalidates the command's memory, or if all that the client sent was captured and each response so
  * far is known to be that of one command. NULL: it is not. */
 enum ulp_fit {

@@ -210,6 +210,8 @@ static enum ulp_fit may_answer(const struct ulp_command *cmd, const struct ulp_m
 {
     const struct own *o = own_const(cmd);
 
+    if (o->negotiate || m->body.len < SMB2_LEAST_HEAD)
+        return !o->negotiate && m->invalidated ? ULP_FITS : ULP_FITS_NOT;
     if (o->command == load_le16(m->body.b + 12))
         return ULP_FITS;
     return o->may_hide ? ULP_MAY_HIDE : ULP_FITS_NOT;
@@ -234,13 +236,30 @@ static void complete_head(struct ulp_conn *c, struct ulp_message *m, const struc
     m->command = cmd;
 }
 
+/* A response that was cut before its command: the memory that it invalidates tells its request. */
+static void complete_unknown(struct ulp_conn *c, struct ulp_message *m)
+{
+    struct ulp_command *cmd = ulp_find_nameless(c, m, may_answer);
+
+    if (!cmd)
+        return;
+    own_of(cmd)->unread = cmd->unread = true;
+    ulp_complete(c, cmd, m, 0, false);
+    m->command = cmd;
+}
+
 /* A compound that was cut in its first header. */
 static void take_head(struct ulp_conn *c, struct ulp_message *m)
 {
     struct smb2 s;
 
-    if (!m->body.more || !smb2_get_head(&s, m->body.b, m->body.len, m->side == ULP_SERVER))
+    if (!m->body.more)
         return;
+    if (!smb2_get_head(&s, m->body.b, m->body.len, m->side == ULP_SERVER)) {
+        if (m->side == ULP_SERVER && m->invalidated && m->body.len < SMB2_LEAST_HEAD)
+            complete_unknown(c, m);
+        return;
+    }
     if (s.response)
         complete_head(c, m, &s);
     else

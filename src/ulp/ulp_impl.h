@@ -108,7 +108,7 @@ struct ulp_conn {
     struct early_data *early_data; /* over iWARP: bytes that wait for their commands, the latest first */
     unsigned n_early_data;
     const struct ulp_command *reopen; /* is completed, and ulp_find() opens it again */
-    uint32_t vague; /* responses so far to open commands without identifiers of which it is not known to which */
+    uint32_t vague;            /* responses without identifiers to open commands of which it is not known to which */
     struct command_ref second; /* may have the response at hand: it was completed by one that came before it */
     uint64_t memory;           /* bytes of commands, segments and messages, at most ULP_CONN_BYTES */
     struct ulp_conn *next, *before;
@@ -260,6 +260,9 @@ uint64_t lacking(const struct ulp_conn *c, enum ulp_side side);
 /* Whether all that a side sent so far was captured, from the first request of its queue pair on, as its PSNs or the
  * messages that the other end counts in its first response tell. */
 bool has_all(const struct ulp_conn *c, enum ulp_side side);
+/* Whether the response of an open command may be among the packets that the capture lacks, and another command with its
+ * identifier, too: a response with that identifier is then not known to be its own. */
+bool is_doubtful(const struct ulp_conn *c, const struct command *d);
 /* An open command is over, for that reason. */
 void command_close(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_end why);
 /* Hand over all commands. */

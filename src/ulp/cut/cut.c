@@ -2,7 +2,7 @@
  *
  * A response without an identifier answers the only open command that it may answer, where all that the client sent was
  * captured. If it may answer several, it is `vague`: none of them is known to be open from then on. Once as many such
- * responses came as commands without identifiers are open, these have all been answered. */
+ * responses came as commands are open, these have all been answered. */
 #include "src/ulp/ulp_impl.h"
 
 #define OPEN_MAX 64 /* open commands among which one is looked for */
@@ -78,19 +78,19 @@ static bool offered(const struct command *d, uint32_t rkey)
     return false;
 }
 
-/* All open commands without identifiers were answered: which one by which response, nobody knows. */
+/* All open commands were answered: which one by which response, nobody knows. */
 static void settle_vague(struct ulp_conn *c)
 {
     uint32_t n = 0;
 
     for (struct command *d = c->open.first; d; d = d->newer)
-        n += d->c.nameless;
+        n += !d->c.by_server;
     if (n > c->vague)
         return;
     c->vague = 0;
     for (struct command *d = c->open.first, *next; d; d = next) {
         next = d->newer;
-        if (d->c.nameless)
+        if (!d->c.by_server)
             command_close(c, &d->c, ULP_CUT);
     }
 }
@@ -101,11 +101,15 @@ struct ulp_command *ulp_find_nameless(struct ulp_conn *c, const struct ulp_messa
     uint32_t n = 0;
 
     for (struct command *d = c->open.first; d && c->open.n <= OPEN_MAX; d = d->newer) {
-        enum ulp_fit fit = d->c.nameless ? fits(&d->c, m) : ULP_FITS_NOT;
+        enum ulp_fit fit = d->c.by_server ? ULP_FITS_NOT : fits(&d->c, m);
         if (fit == ULP_FITS && m->invalidated && offered(d, m->invalidated))
             by_memory = d;
         found = fit == ULP_FITS ? d : found;
         n += fit != ULP_FITS_NOT;
+    }
+    if (by_memory && is_doubtful(c, by_memory)) { /* its R_Key may be that of another command, too */
+        command_close(c, &by_memory->c, ULP_DOUBTFUL);
+        return NULL;
     }
     if (by_memory)
         found = by_memory;
