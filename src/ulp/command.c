@@ -319,8 +319,9 @@ static void end_open(const struct ulp_conn *c, struct command *d, enum ulp_end w
 {
     enum ulp_side answers = d->c.by_server ? ULP_CLIENT : ULP_SERVER;
 
-    bool one_end = d->c.sideless && !c->stream && c->flow[answers] == FLOW_NONE,
-         missing = lacking(c, answers) > d->lacking[answers] || lacks_end(c, answers) || one_end;
+    bool silent = !c->stream && c->flow[answers] == FLOW_NONE, one_end = silent && d->c.sideless,
+         missing = lacking(c, answers) > d->lacking[answers] || lacks_end(c, answers) || one_end ||
+                   (silent && why == ULP_REUSED); /* it had a response */
 
     if (why != ULP_COMPLETED)
         why = !d->c.by_server && c->vague ? ULP_CUT : one_end ? ULP_ONE_END : why;
