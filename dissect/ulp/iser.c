@@ -315,7 +315,7 @@ UPPER_HDR(iser_private, "rdma.iser.cm", "iSER private data", "iser", NULL, 4);
 #define OPCODE_IS(name, condition)                                                                                     \
     static bool name(const uint8_t *p, uint32_t len)                                                                   \
     {                                                                                                                  \
-        const uint8_t op = len >= ISCSI_LEN ? p[0] & 0x3f : 0xff;                                                      \
+        const uint8_t op = len >= 4 ? p[0] & 0x3f : 0xff; /* more fields than that have bounds of their own */         \
         return op != 0xff && (condition);                                                                              \
     }
 OPCODE_IS(is_command, op == ISCSI_COMMAND)
@@ -530,6 +530,13 @@ static void data_layers(struct pkt *p, const struct iser *m, const struct ulp_bo
     default:
         break;
     }
+}
+
+void iser_cut_layers(struct pkt *p, const struct ulp_body *body)
+{
+    ulp_layer(p, &iser_hdr, body, 0, ISER_LEN);
+    if (body->b[0] >> 4 == ISER_CONTROL)
+        ulp_layer(p, &iscsi_hdr, body, ISER_LEN, ISCSI_LEN);
 }
 
 void iser_layers(struct pkt *p, const struct ulp_body *body, const struct iser *m)

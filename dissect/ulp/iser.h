@@ -94,8 +94,9 @@ const char *iscsi_function_str(uint8_t function);
 #define ISER_REJECTED 0xff00
 void iser_status_text(struct buf *b, uint8_t opcode, uint16_t status);
 
-/* The message as layers. */
+/* The message as layers; one that was cut in its BHS. */
 void iser_layers(struct pkt *p, const struct ulp_body *body, const struct iser *m);
+void iser_cut_layers(struct pkt *p, const struct ulp_body *body);
 /* Private data of a REQ or REP. */
 void iser_private_layers(struct pkt *p, const struct ulp_body *body);
 

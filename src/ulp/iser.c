@@ -259,6 +259,8 @@ static bool iser_message(struct ulp_conn *c, struct ulp_message *m)
 
     if (m->cut && iser_get_cut(&p, padded, m->body.b, m->body.len, m->body.len + m->body.more)) {
         take_cut(c, m, &p);
+        if (m->show)
+            iser_cut_layers(m->show, &m->body);
         return true;
     }
     if (!iser_get(&p, m->body.b, m->body.len, !m->hole && !m->cut))

@@ -209,6 +209,8 @@ Test(iser, commands_that_were_cut_before_their_tags_are_told_by_their_memory)
     first(r, &c);
     p = say(r, HOST, 6, &d);
     cr_expect(says(p, "iSER SCSI Command (write) itt not captured lun 0"), "%s", p->note.ulp);
+    cr_expect(p->layers[p->n_layers - 2].hdr == &iser_hdr && p->layers[p->n_layers - 2].len == ISER_LEN);
+    cr_expect(p->layers[p->n_layers - 1].hdr == &iscsi_hdr && p->layers[p->n_layers - 1].len == 14);
     with_reth(r, TARGET, OP_READ_REQUEST, 100, VA, RKEY + 1, 1024, 0);
     p = with_reth(r, TARGET, OP_WRITE_ONLY, 101, VA + 1024, RKEY, 1024, 1024);
     cr_expect(says(p, "iSER SCSI Command (read) itt not captured data 1024-2047"), "%s", p->note.ulp);
