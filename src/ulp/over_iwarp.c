@@ -283,6 +283,7 @@ static struct command *deliver(struct ulp_stream *s, const struct iwarp_unit *w,
     taken = c->proto->message(c, m);
     message_say(c->ulp, m);
     c->ulp->sums.holes += m->hole;
+    c->ulp->sums.cut += m->cut && !m->hole && !m->command && m->body.len < ULP_MESSAGE_MAX;
     if (taken || !(m->hole || m->cut)) {
         c->ulp->sums.messages += !taken;
         ulp_judge(c, taken);
@@ -400,8 +401,10 @@ static struct command *take_send(struct ulp *u, struct ulp_stream *s, const stru
         guess(u, s, w->side, &m);
     if (s->c && s->held)
         take_held(u, s, w);
-    if (!s->c || (!m.body.len && m.cut) || !(s->c->sure || is_taken(s, w->side)))
+    if (!s->c || (!m.body.len && m.cut) || !(s->c->sure || is_taken(s, w->side))) {
+        u->sums.cut_unknown += m.cut || w->captured < w->payload_len; /* what would tell may have been cut */
         return NULL;
+    }
     if (show && make_room(u, show))
         m.show = show;
     if (m.show && !only) {
