@@ -98,11 +98,9 @@ void *memory_new(struct ulp_conn *c, uint64_t n)
 
 static void segment_forget(struct ulp_conn *c, struct segment *s)
 {
-    struct segment **at = &c->rkeys[bucket_of(s->rkey)];
-
-    while (*at != s)
-        at = &(*at)->next;
-    *at = s->next;
+    *s->at = s->next;
+    if (s->next)
+        s->next->at = s->at;
     free(s);
     memory_give(c, sizeof *s);
 }
@@ -159,6 +157,7 @@ bool ulp_offer_of(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_side own
         return false;
     *s = (struct segment){.command = d,
                           .next = *bucket,
+                          .at = bucket,
                           .va = va,
                           .base = d->offered[dir],
                           .rkey = rkey,
@@ -167,6 +166,8 @@ bool ulp_offer_of(struct ulp_conn *c, struct ulp_command *cmd, enum ulp_side own
                           .owner = (uint8_t)owner};
     d->offered[dir] += len;
     d->segments[d->n_segments++] = s;
+    if (s->next)
+        s->next->at = &s->next;
     *bucket = s;
     return true;
 }

@@ -41,9 +41,10 @@ struct transfer *transfer_new(struct ulp_flow *f, enum transfer_kind kind, uint3
 }
 
 /* A WRITE, or a READ request, with its RETH. A retransmitted one is the transfer that it was. */
-static struct transfer *transfer_begin(struct ulp_flow *f, const struct pkt *p, enum transfer_kind kind)
+static struct transfer *transfer_begin(struct ulp_flow *f, const struct pkt *p, enum transfer_kind kind,
+                                       enum seen_as as)
 {
-    struct transfer *t = transfer_find(f, p->bth.psn);
+    struct transfer *t = as == SEEN_NEW ? NULL : transfer_find(f, p->bth.psn);
 
     if (!t || t->kind != kind || t->psn != p->bth.psn || t->va != p->reth.va || t->rkey != p->reth.rkey)
         t = transfer_new(f, kind, p->bth.psn);
@@ -382,7 +383,7 @@ struct command *write_packet(struct ulp_flow *f, const struct pkt *p, enum seen_
             stray_keep(f, p, as);
         return d;
     }
-    t = transfer_begin(f, p, TRANSFER_WRITE);
+    t = transfer_begin(f, p, TRANSFER_WRITE, as);
     t->span = p->op->flags & OPF_ONLY || !p->payload_len ? 1 : psn_span(t->len, p->payload_len);
     if (f->conn->proto->unasked || f->conn->proto->either_way)
         memory_for(f, t, p);
@@ -396,7 +397,7 @@ struct command *write_packet(struct ulp_flow *f, const struct pkt *p, enum seen_
 
 struct command *read_packet(struct ulp_flow *f, const struct pkt *p, enum seen_as as, struct pkt *show)
 {
-    struct transfer *t = transfer_begin(f, p, TRANSFER_READ);
+    struct transfer *t = transfer_begin(f, p, TRANSFER_READ, as);
     struct segment *s = memory_for(f, t, p);
     const struct req_dir *h = observer_req_dir(f->conn->ulp->observer, f->conn->flow[f->side]);
 

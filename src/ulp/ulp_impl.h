@@ -21,8 +21,8 @@ struct command;
 /* Memory that a command offered. */
 struct segment {
     struct command *command;
-    struct segment *next; /* in its bucket */
-    uint64_t va, base;    /* base: offset of its first byte in what the command moves that way */
+    struct segment *next, **at; /* in its bucket; what points to it there */
+    uint64_t va, base;          /* base: offset of its first byte in what the command moves that way */
     uint32_t rkey, len;
     uint8_t dir, owner; /* enum ulp_dir; enum ulp_side: whose memory it is */
     struct cover cover; /* bytes moved */
