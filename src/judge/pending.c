@@ -259,10 +259,28 @@ static struct found early_found(struct judge *j, const struct pkt *p, uint32_t f
     return f;
 }
 
+#define UNUSUAL 8 /* times the time between the two requests before: a pause */
+
+/* True if the first request since the response may be retransmitted for an ACK timeout: the copy before was missed. `p`
+ * NULL: the capture has ended. Where the timeout is not known, that takes a pause. */
+static bool may_be_again(const struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w)
+{
+    const struct jflow *f = &j->flows[flow];
+    const struct sent *last = req_dir_sent(f->dir, w->other), *next = req_dir_sent(f->dir, psn_add(w->other, 1)),
+                      *before = req_dir_sent(f->dir, psn_prev(w->other));
+    ns_t slack = p ? judge_slack(j, p) : CROSSES_WITHIN;
+    ns_t took = (next ? next->ts_first : f->dir->last_ts) - (last ? last->ts : w->ts);
+    ns_t wait = f->shadow ? ack_timeout(f->shadow->req.r.p.timeout) : NS_NEVER;
+
+    if (judge_has_timeout(j, flow))
+        return wait != NS_NEVER && took >= wait - slack;
+    return !last || !before || took > UNUSUAL * (last->ts_first - before->ts_first) + slack;
+}
+
 /* True if responses before had acknowledged all that had been seen, and new requests since then have lower PSNs than
  * the response, and none was retransmitted: no request was missed, the clocks of the two directions agree, and they
  * belong together. */
-static bool goes_on(const struct judge *j, uint32_t flow, const struct pending_fail *w)
+static bool goes_on(const struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w)
 {
     const struct req_dir *h = j->flows[flow].dir;
 
@@ -270,7 +288,8 @@ static bool goes_on(const struct judge *j, uint32_t flow, const struct pending_f
     bool all_seen = !h->gaps && !h->late && !h->loose && !h->vague && !j->backwards;
     bool went_back = h->again != w->again; /* what seems new may be sent again as well: its first copy was missed */
 
-    return w->calm && j->flow[flow].paired_by != PAIR_PSN && new_requests && ahead && all_seen && !went_back;
+    return w->calm && j->flow[flow].paired_by != PAIR_PSN && new_requests && ahead && all_seen && !went_back &&
+           !may_be_again(j, p, flow, w);
 }
 
 /* The request of the response has not come. */
@@ -280,7 +299,7 @@ static unsigned early_is_real(struct judge *j, const struct pkt *p, uint32_t flo
     struct found f = early_found(j, p, flow, w);
 
     j->flows[flow].has_early = false;
-    if (goes_on(j, flow, w))
+    if (goes_on(j, p, flow, w))
         f.has |= N_COMPLETE | N_START;
     f.lacks = ends_behind(j, flow, w) ? N_COMPLETE : 0;
     f.text = "No such request was seen.";
@@ -333,7 +352,7 @@ static unsigned early_arrives(struct judge *j, const struct pkt *p, uint32_t flo
     if (later <= 0)
         return 0;
     f.cause = frame_u32(p);
-    f.has |= goes_on(j, flow, w) ? N_COMPLETE | N_START : 0;
+    f.has |= goes_on(j, p, flow, w) ? N_COMPLETE | N_START : 0;
     f.needs |= N_CLOCK;
     f.lacks = later <= CLOCK_SLACK + judge_step(j, p) || j->backwards || h->copies || h->loose ? N_CLOCK : 0;
     /* `p` is a later request: the acknowledged one may have taken another path */
@@ -453,6 +472,8 @@ void pending_first_request(struct judge *j, const struct pkt *p, uint32_t flow)
 
     if (LIKELY(!u || !u->frame) || !c->have_psn || j->flows[flow].before_rep.have)
         return; /* with before_rep the first one came before the REP */
+    if (u->frame < c->params.req_frame)
+        return; /* it is of an earlier connection of the same queue pairs */
     later = p->frame->ts - u->ts;
     if (later <= CROSSES_WITHIN + judge_step(j, p))
         return;
