@@ -121,7 +121,9 @@ struct sim_traffic *sim_traffic_new(struct sim *s, const struct traffic_config *
     t->due = NS_NEVER;
     c = settle(t, *config);
     if (traffic_init(&t->t, &c, &sim_ways, false) == 0) {
-        t->conn.max_send_wr = t->t.c.tx_depth + (traffic_lends(&c) ? TRAFFIC_LOANS * TRAFFIC_LOAN_WRS : 0);
+        /* a loan may be over long before the ACK of the message that lent it */
+        t->conn.max_send_wr =
+            t->t.c.tx_depth + (traffic_lends(&c) ? max_u32(TRAFFIC_LOANS, t->t.c.tx_depth) * TRAFFIC_LOAN_WRS : 0);
         t->conn.max_recv_wr = t->t.c.rx_depth;
         t->flows = calloc(c.qps, 2 * sizeof *t->flows);
         t->course = calloc(c.qps, 1);
