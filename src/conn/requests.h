@@ -253,8 +253,8 @@ static inline struct sent *req_dir_data(struct req_dir *h, uint32_t psn)
 /* The READ or atomic request with a response of PSN `psn`: the latest (`nth` 0), or the one before it (1, 2, ...);
  * NULL: none. */
 struct read_req *req_dir_read(struct req_dir *h, uint32_t psn, unsigned nth);
-/* The latest READ or atomic request with a response of PSN `psn` behind the *at latest ones: all of them, from *at 0 on.
- * *at becomes its place. NULL: there is none. */
+/* The latest READ or atomic request with a response of PSN `psn` behind the *at latest requests; *at becomes its place.
+ * NULL: there is none. */
 struct read_req *req_dir_read_before(struct req_dir *h, uint32_t psn, uint32_t *at);
 /* Whether response `p` was sent before the responder had the request with which the requester went back last: it comes
  * sooner than a round trip, or it goes on where the response before it ended. Before req_dir_response(). */
