@@ -64,16 +64,10 @@ static struct pkt *say(struct run *r, unsigned from, uint32_t psn, const struct 
     return part(r, from, psn, m, 0, m->len);
 }
 
-/* What the client says first; the ACK pairs the two flows. */
+/* What the client says first. */
 static const char *first(struct run *r, const struct msg *m)
 {
-    static char text[128];
-    const uint8_t ack[4] = {0x1f, 0, 0, 1};
-    const struct pkt *p = say(r, HOST, 5, m);
-
-    snprintf(text, sizeof text, "%s", p->note.have & NOTE_ULP ? p->note.ulp : "");
-    put(r, TARGET, OP_ACKNOWLEDGE, 5, ack, 4, NULL, 0);
-    return text;
+    return acknowledged(r, say(r, HOST, 5, m));
 }
 
 Test(smbd, the_server_writes_what_is_read)
@@ -278,20 +272,24 @@ Test(smbd, a_request_is_not_completed_by_another_one_as_long_as_the_lost_part)
     run_free(r);
 }
 
+/* A Create, MessageId 7, and behind it a Close, MessageId 8: the status and the bytes of the body of each. */
+static void compound(struct msg *m, uint32_t flags, uint32_t status, unsigned create, uint32_t then, unsigned close)
+{
+    m->len = 0;
+    smb2(m, 5, 7, flags, status, create);
+    store_le(m->b + 20, 4, m->len);
+    smb2(m, 6, 8, flags | 4, then, close);
+}
+
 Test(smbd, each_message_of_a_compound_is_a_request)
 {
     struct run *r = run_new("smbdirect");
     struct msg m = {.len = 0};
     struct pkt *p;
 
-    smb2(&m, 5, 7, 0, 0, 64);
-    store_le(m.b + 20, 4, m.len);
-    smb2(&m, 6, 8, 4, 0, 24);
+    compound(&m, 0, 0, 64, 0, 24);
     cr_expect_str_eq(first(r, &m), "SMB Direct Create mid 7; Close");
-    m.len = 0;
-    smb2(&m, 5, 7, 1, 0xc0000034, 8);
-    store_le(m.b + 20, 4, m.len);
-    smb2(&m, 6, 8, 5, 0xc000000d, 8);
+    compound(&m, 1, 0xc0000034, 8, 0xc000000d, 8);
     p = say(r, TARGET, 100, &m);
     cr_expect(says(p, "SMB Direct Create mid 7: STATUS_OBJECT_NAME_NOT_FOUND; Close: STATUS_INVALID_PARAMETER"), "%s",
               p->note.ulp);
@@ -321,17 +319,25 @@ static struct pkt *response_cut(struct run *r, uint32_t psn, uint16_t command, u
     return say(r, TARGET, psn, &m);
 }
 
-/* A response belongs to the only request with its command; an interim one ends nothing. */
-Test(smbd, requests_that_were_cut_before_their_message_ids)
+/* A client's request, and a Close behind it, which is *p. */
+static struct run *run_cut(uint16_t command, unsigned body, struct pkt **p)
 {
     struct run *r = run_new(NULL);
     struct msg m = {.len = 0};
-    struct pkt *p;
 
     r->snap = SNAP_96;
-    smb2(&m, 14, 1, 0, 0, 32);
+    smb2(&m, command, 1, 0, 0, body);
     first(r, &m);
-    p = request_cut(r, 6, 6, 24);
+    *p = request_cut(r, 6, 6, 24);
+    return r;
+}
+
+/* A response belongs to the only request with its command; an interim one ends nothing. */
+Test(smbd, requests_that_were_cut_before_their_message_ids)
+{
+    struct pkt *p;
+    struct run *r = run_cut(14, 32, &p);
+
     cr_expect(says(p, "SMB Direct Close mid not captured"), "%s", p->note.ulp);
     response_cut(r, 100, 14, SMB2_STATUS_PENDING);
     p = response_cut(r, 101, 6, UINT32_C(0xc0000128));
@@ -347,14 +353,9 @@ Test(smbd, requests_that_were_cut_before_their_message_ids)
 /* A Close may be behind the Create, in its compound: the response to a Close is not known to be that of the other. */
 Test(smbd, a_request_that_was_cut_may_hide_others)
 {
-    struct run *r = run_new(NULL);
-    struct msg m = {.len = 0};
     struct pkt *p;
+    struct run *r = run_cut(5, 120, &p);
 
-    r->snap = SNAP_96;
-    smb2(&m, 5, 1, 0, 0, 120);
-    first(r, &m);
-    request_cut(r, 6, 6, 24);
     p = response_cut(r, 100, 6, 0);
     cr_expect(says(p, "SMB Direct response, its MessageId was cut: its request is not known"), "%s", p->note.ulp);
     run_end(r);
@@ -370,15 +371,10 @@ Test(smbd, a_response_that_was_cut_behind_another_one_is_there)
     struct run *r = run_new("smbdirect");
     struct msg m = {.len = 0};
 
-    smb2(&m, 5, 7, 0, 0, 64);
-    store_le(m.b + 20, 4, m.len);
-    smb2(&m, 6, 8, 4, 0, 24);
+    compound(&m, 0, 0, 64, 0, 24);
     first(r, &m);
-    m.len = 0;
-    smb2(&m, 5, 7, 1, 0, 88);
-    store_le(m.b + 20, 4, m.len);
-    r->snap = 40 + SMBD_DATA_LEN + m.len;
-    smb2(&m, 6, 8, 5, 0, 60);
+    compound(&m, 1, 0, 88, 0, 60);
+    r->snap = 40 + SMBD_DATA_LEN + SMB2_LEN + 88;
     say(r, TARGET, 100, &m);
     run_end(r);
     cr_assert_eq(r->n_over, 2);
@@ -394,15 +390,10 @@ Test(smbd, requests_that_were_cut_behind_another_one_are_told)
     struct run *r = run_new("smbdirect");
     struct msg m = {.len = 0};
 
-    smb2(&m, 5, 7, 0, 0, 64);
-    store_le(m.b + 20, 4, m.len);
-    r->snap = 40 + SMBD_DATA_LEN + m.len + 20;
-    smb2(&m, 6, 8, 4, 0, 24);
+    compound(&m, 0, 0, 64, 0, 24);
+    r->snap = 40 + SMBD_DATA_LEN + SMB2_LEN + 64 + 20;
     first(r, &m);
-    m.len = 0;
-    smb2(&m, 5, 7, 1, 0, 88);
-    store_le(m.b + 20, 4, m.len);
-    smb2(&m, 6, 8, 5, 0, 60);
+    compound(&m, 1, 0, 88, 0, 60);
     say(r, TARGET, 100, &m);
     run_end(r);
     cr_expect_eq(r->n_over, 1);

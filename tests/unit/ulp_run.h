@@ -209,6 +209,17 @@ static inline void cut_and_damage(const char *path, unsigned least, uint32_t mos
         }
 }
 
+/* What the note of the host's first packet, of PSN 5, says. The target acknowledges it, which pairs the two flows. */
+static inline const char *acknowledged(struct run *r, const struct pkt *p)
+{
+    static char text[128];
+    const uint8_t ack[4] = {0x1f, 0, 0, 1};
+
+    snprintf(text, sizeof text, "%s", p->note.have & NOTE_ULP ? p->note.ulp : "");
+    put(r, TARGET, OP_ACKNOWLEDGE, 5, ack, sizeof ack, NULL, 0);
+    return text;
+}
+
 /* The first value of a field; UINT64_MAX: there is none. */
 static inline uint64_t value_of(const struct pkt *p, const char *name)
 {
