@@ -106,8 +106,9 @@ enum ulp_looks iser_looks_cut(const uint8_t *b, uint32_t len, uint32_t all, bool
     struct iser m;
     bool found = iser_get_cut(&m, padded, b, len, all) || iser_get(&m, b, len, false);
 
-    if (!found || len < ISER_LEN + 8 || /* the length of the data segment is to fit */ m.kind != ISER_CONTROL || b[1] ||
-        b[2] || b[3] || !iscsi_opcode_str(m.opcode))
+    if (!found || len < ISER_LEN + 8) /* the length of the data segment must be there, to fit */
+        return LOOKS_OTHER;
+    if (m.kind != ISER_CONTROL || b[1] || b[2] || b[3] || !iscsi_opcode_str(m.opcode))
         return LOOKS_OTHER;
     if (whole && m.data + (m.n_data + 3) / 4 * 4 != all && m.data + m.n_data != all)
         return LOOKS_OTHER;
@@ -315,7 +316,7 @@ UPPER_HDR(iser_private, "rdma.iser.cm", "iSER private data", "iser", NULL, 4);
 #define OPCODE_IS(name, condition)                                                                                     \
     static bool name(const uint8_t *p, uint32_t len)                                                                   \
     {                                                                                                                  \
-        const uint8_t op = len >= 4 ? p[0] & 0x3f : 0xff; /* more fields than that have bounds of their own */         \
+        const uint8_t op = len >= 4 ? p[0] & 0x3f : 0xff; /* each field is shown only if its bytes are there */        \
         return op != 0xff && (condition);                                                                              \
     }
 OPCODE_IS(is_command, op == ISCSI_COMMAND)

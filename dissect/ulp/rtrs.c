@@ -186,29 +186,33 @@ enum ulp_looks rtrs_looks_write(const uint8_t *b, uint32_t len, uint32_t all, ui
     return m.known ? LOOKS_CLIENT : LOOKS_OTHER;
 }
 
+/* Bytes of an Info response, by its first INFO_RSP_LEN bytes; 0: it is none. */
+static uint32_t info_response_len(const uint8_t *b)
+{
+    if (load_le16(b) != RTRS_INFO_RSP || load_le32(b + 4) || !load_le16(b + 2))
+        return 0;
+    return INFO_RSP_LEN + (uint32_t)load_le16(b + 2) * MEMORY_LEN;
+}
+
 enum ulp_looks rtrs_looks(const uint8_t *b, uint32_t len, bool whole)
 {
     if (!whole || len < RKEY_RSP_LEN)
         return LOOKS_OTHER;
     if (is_info_request(b, len, len))
         return LOOKS_FIRST;
-    if (load_le16(b) == RTRS_INFO_RSP && load_le32(b + 4) == 0 && load_le16(b + 2) &&
-        len == INFO_RSP_LEN + (uint32_t)load_le16(b + 2) * MEMORY_LEN)
-        return LOOKS_SERVER;
-    return LOOKS_OTHER;
+    return len == info_response_len(b) ? LOOKS_SERVER : LOOKS_OTHER;
 }
 
 enum ulp_looks rtrs_looks_cut(const uint8_t *b, uint32_t len, uint32_t all, bool whole)
 {
+    uint32_t said;
+
     if (whole && is_info_request(b, len, all))
         return LOOKS_CLIENT;
-    if (len < INFO_RSP_LEN + MEMORY_LEN || load_le16(b) != RTRS_INFO_RSP || load_le32(b + 4) || !load_le16(b + 2) ||
-        !load_le32(b + INFO_RSP_LEN + 12))
+    if (len < INFO_RSP_LEN + MEMORY_LEN || !load_le32(b + INFO_RSP_LEN + 12))
         return LOOKS_OTHER;
-    if (whole ? all != INFO_RSP_LEN + (uint32_t)load_le16(b + 2) * MEMORY_LEN
-              : all >= INFO_RSP_LEN + (uint32_t)load_le16(b + 2) * MEMORY_LEN)
-        return LOOKS_OTHER;
-    return LOOKS_SERVER;
+    said = info_response_len(b);
+    return said && (whole ? all == said : all < said) ? LOOKS_SERVER : LOOKS_OTHER;
 }
 
 bool rtrs_private_fits(const uint8_t *b, uint32_t len)

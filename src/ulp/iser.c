@@ -10,7 +10,7 @@
 struct own {
     struct scsi_task scsi; /* of a SCSI command */
     uint32_t itt;
-    uint8_t opcode, flags; /* flags: of its first byte; of task management the function */
+    uint8_t opcode, flags; /* flags: behind the opcode, without the F bit; of task management the function */
     bool status;           /* the response has a SCSI status */
     char name[ULP_OWN - sizeof(struct scsi_task) - 8];
 };
@@ -166,13 +166,13 @@ static bool has_lun(const struct iser *p, unsigned n)
 /* The memory of a command whose length was cut. */
 static void offer_untold(struct ulp_command *cmd, const struct iser *p)
 {
-    if (p->flags & 0x20) {
+    if (p->flags & 0x20) { /* W */
         ulp_inline(cmd, ULP_FROM_CLIENT, p->n_data);
         cmd->untold[ULP_FROM_CLIENT] = true;
         if (p->wsv)
             ulp_offer_untold(cmd, ULP_FROM_CLIENT, p->write_stag, p->write_va);
     }
-    if (p->flags & 0x40) {
+    if (p->flags & 0x40) { /* R */
         cmd->untold[ULP_TO_CLIENT] = true;
         if (p->rsv)
             ulp_offer_untold(cmd, ULP_TO_CLIENT, p->read_stag, p->read_va);

@@ -259,7 +259,7 @@ void ulp_status_text(struct buf *b, const struct ulp_command *c)
         c->proto->status_text(b, c);
     else
         buf_puts(b, ulp_end_str((enum ulp_end)c->ended));
-    if (c->unseen && c->ended < ULP_DOUBTFUL)
+    if (c->unseen && c->ended < ULP_DOUBTFUL) /* from there on the reason says what was not captured */
         buf_printf(b, "; packets of the %s are missing", c->by_server ? "client" : "server");
 }
 

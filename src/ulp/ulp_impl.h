@@ -108,7 +108,7 @@ struct ulp_conn {
     struct early_data *early_data; /* over iWARP: bytes that wait for their commands, the latest first */
     unsigned n_early_data;
     const struct ulp_command *reopen; /* is completed, and ulp_find() opens it again */
-    uint32_t vague;            /* responses without identifiers to open commands of which it is not known to which */
+    uint32_t vague;            /* responses without an identifier, each to an open command, not known to which one */
     struct command_ref second; /* may have the response at hand: it was completed by one that came before it */
     uint64_t memory;           /* bytes of commands, segments and messages, at most ULP_CONN_BYTES */
     struct ulp_conn *next, *before;
