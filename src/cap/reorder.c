@@ -2,6 +2,7 @@
 #include "src/cap/reorder.h"
 
 #include "apart.h"
+#include "fetch.h"
 
 #include <stdlib.h>
 
@@ -130,8 +131,7 @@ void window_own(struct window *w)
 
 void window_fetch(const struct window *w)
 {
-    for (size_t i = 0; i < sizeof *w; i += CACHE_LINE)
-        __builtin_prefetch((const char *)w + i, 1);
+    fetch_to_write(w, sizeof *w);
 }
 
 bool window_holds(const struct window *w, const uint8_t *p, size_t n)

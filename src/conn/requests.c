@@ -419,7 +419,7 @@ static void take_new(struct req_dir *h, const struct pkt *p, uint32_t span, enum
     }
     sent_put(h, p, message_of(h, p, as));
     h->next = h->cursor = psn_add(psn, span);
-    FETCH_TO_WRITE(&h->sent[h->next & (h->slots - 1)]);
+    fetch_to_write(&h->sent[h->next & (h->slots - 1)], sizeof *h->sent);
     h->back = false;
     if (LIKELY(at_edge))
         h->contig = h->next;

@@ -1,6 +1,7 @@
 /* layer 3 (cores): a batch of frames and packets. */
 #include "src/cores/batch.h"
 
+#include "fetch.h"
 #include "src/cap/source.h"
 
 #include <stdlib.h>
@@ -85,16 +86,10 @@ void batch_settle(struct batch *b, uint32_t i, struct longest *l, const struct d
 
 void batch_fetch(const struct batch *b, uint32_t i)
 {
-    const char *p, *f;
-
     i += FETCH;
     if (UNLIKELY(i >= b->n))
         return;
-    p = (const char *)&b->pkts[i];
-    f = (const char *)&b->frames[i];
-    for (unsigned line = 0; line < PKT_LINES; line++)
-        __builtin_prefetch(p + line * 64);
-    __builtin_prefetch(f);
-    __builtin_prefetch(f + 64);
-    __builtin_prefetch(b->frames[i].data);
+    fetch(&b->pkts[i], PKT_LINES * CACHE_LINE);
+    fetch(&b->frames[i], sizeof b->frames[i]);
+    fetch(b->frames[i].data, 1);
 }

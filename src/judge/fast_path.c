@@ -1,5 +1,6 @@
 /* layer 3 (judge): the fast path, for packets with the same headers as an earlier packet that broke no rule. */
 #include "dissect/ip/ip.h"
+#include "fetch.h"
 #include "src/judge/judge_impl.h"
 #include "zeros.h"
 
@@ -92,13 +93,6 @@ static void usual_put(struct usual_pair *u, uint8_t tag, uint32_t flow)
 
 #define AHEAD_STEP  16 /* packets between two steps for a packet, in which memory arrives */
 #define HEADERS_MIN 44 /* bytes of IPv4, UDP and BTH that are looked at */
-
-/* Fetch the `n` bytes at `from`; nothing is read. Inline, as gcc drops calls of functions that do nothing else. */
-ALWAYS_INLINE void fetch(const void *from, size_t n)
-{
-    for (size_t i = 0; i < n; i += CACHE_LINE)
-        __builtin_prefetch((const char *)from + i);
-}
 
 static bool is_response(const struct ahead *a)
 {

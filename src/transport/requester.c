@@ -78,7 +78,7 @@ struct req_msg *req_begin(struct requester *r, const struct pkt *p)
     if (UNLIKELY(!req_has_room(r)))
         forget_oldest(r);
     m = req_msg(r, r->msg_tail++);
-    FETCH_TO_WRITE(req_msg(r, r->msg_tail));
+    fetch_to_write(req_msg(r, r->msg_tail), sizeof *m);
 
     if (p->op->ext & H_RETH) {
         m->va = p->reth.va;
