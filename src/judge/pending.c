@@ -259,22 +259,20 @@ static struct found early_found(struct judge *j, const struct pkt *p, uint32_t f
     return f;
 }
 
-#define UNUSUAL 8 /* times the time between the two requests before: a pause */
+#define PAUSE 8 /* times the time between the two requests before */
 
 /* True if the first request since the response may be retransmitted for an ACK timeout: the copy before was missed. `p`
  * NULL: the capture has ended. Where the timeout is not known, that takes a pause. */
 static bool may_be_again(const struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w)
 {
-    const struct jflow *f = &j->flows[flow];
-    const struct sent *last = req_dir_sent(f->dir, w->other), *next = req_dir_sent(f->dir, psn_add(w->other, 1)),
-                      *before = req_dir_sent(f->dir, psn_prev(w->other));
-    ns_t slack = p ? judge_slack(j, p) : CROSSES_WITHIN;
-    ns_t took = (next ? next->ts_first : f->dir->last_ts) - (last ? last->ts : w->ts);
-    ns_t wait = f->shadow ? ack_timeout(f->shadow->req.r.p.timeout) : NS_NEVER;
+    struct req_dir *h = j->flows[flow].dir;
+    const struct sent *before = req_dir_sent(h, psn_prev(w->other)), *last = req_dir_sent(h, w->other),
+                      *next = req_dir_sent(h, psn_add(w->other, 1));
+    ns_t took = (next ? next->ts_first : h->last_ts) - (last ? last->ts : w->ts);
 
     if (judge_has_timeout(j, flow))
-        return wait != NS_NEVER && took >= wait - slack;
-    return !last || !before || took > UNUSUAL * (last->ts_first - before->ts_first) + slack;
+        return judge_timed_out(j, flow, took, p);
+    return !last || !before || took > PAUSE * (last->ts_first - before->ts_first) + CROSSES_WITHIN;
 }
 
 /* True if responses before had acknowledged all that had been seen, and new requests since then have lower PSNs than

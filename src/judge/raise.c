@@ -150,6 +150,14 @@ bool judge_has_timeout(const struct judge *j, uint32_t flow)
     return j->flow[flow].params.timeout_known == PARAM_STATED || j->o.ack_timeout >= 0;
 }
 
+bool judge_timed_out(const struct judge *j, uint32_t flow, ns_t took, const struct pkt *p)
+{
+    const struct shadow *s = j->flows[flow].shadow;
+    ns_t wait = s ? ack_timeout(s->req.r.p.timeout) : NS_NEVER;
+
+    return wait != NS_NEVER && took >= wait - (p ? judge_slack(j, p) : CROSSES_WITHIN);
+}
+
 bool judge_tap_at_responder(const struct judge *j, uint32_t flow, const struct pkt *p)
 {
     return j->o.complete && (judge_have(j, flow, p) & (N_TAP_RSP | N_COMPLETE)) == (N_TAP_RSP | N_COMPLETE);

@@ -89,6 +89,9 @@ bool judge_tap_at_responder(const struct judge *j, uint32_t flow, const struct p
 bool judge_pairing_is_settled(const struct judge *j, uint32_t flow);
 /* True if the ACK timeout of the requester in `flow` is known; it may be off. */
 bool judge_has_timeout(const struct judge *j, uint32_t flow);
+/* Whether it may have run out within `took` ns, by the time stamps of packet `p`; NULL: the capture has ended. False if
+ * there is no timer, or nothing is known of the requester. */
+bool judge_timed_out(const struct judge *j, uint32_t flow, ns_t took, const struct pkt *p);
 
 /* --- Failures that need no connection --------------------------------------------------------- */
 

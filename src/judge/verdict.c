@@ -236,10 +236,7 @@ static bool may_be_copy(const struct judge *j, const struct judged *a, const str
 /* True if the ACK timeout of a request sent at `since` may have expired, so that a retransmission is permitted. */
 static bool may_time_out(const struct judge *j, const struct judged *a, ns_t since)
 {
-    ns_t wait = ack_timeout(a->f->shadow->req.r.p.timeout);
-
-    return !judge_has_timeout(j, a->flow) ||
-           (wait != NS_NEVER && a->p->frame->ts - since >= wait - judge_slack(j, a->p));
+    return !judge_has_timeout(j, a->flow) || judge_timed_out(j, a->flow, a->p->frame->ts - since, a->p);
 }
 
 /* True if NAK `n` may have passed the tap, but not reached the requester yet when it sent something at time `ts`. */
