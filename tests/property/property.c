@@ -137,15 +137,24 @@ static void forget_taps(struct judge_opts *o, bool either)
         o->tap[i] = TAP_UNKNOWN;
 }
 
+#define SNAP_LEAST 40 /* bytes of a frame that are kept */
+#define SNAPS      81 /* lengths from there on */
+
+/* The snap length of one conversation in eight; 0: none. */
+static unsigned snap_of(uint64_t seed)
+{
+    return seed % 8 ? 0 : SNAP_LEAST + (unsigned)(seed / 8 % SNAPS);
+}
+
 /* The capture as if only the first bytes of its frames had been kept. Without their ICRCs nobody knows which ones were
  * damaged; without the rest of its REQ which end opened a connection in which both send requests. */
-static void judge_snapped(const struct play *p, struct trace *t, struct judge_opts o, uint64_t drawn, struct totals *n)
+static void judge_snapped(const struct play *p, struct trace *t, struct judge_opts o, unsigned snap, struct totals *n)
 {
     char how[100];
 
-    if (drawn % 8 || p->corrupts || p->truncates)
+    if (!snap || p->corrupts || p->truncates)
         return;
-    t->snap = 40 + drawn / 8 % 81;
+    t->snap = snap;
     forget_taps(&o, both_request(p));
     snprintf(how, sizeof how, "%u bytes of each frame, --tap %s%s", t->snap, tap_str(o.tap[0]),
              o.complete ? " --complete" : "");
@@ -154,9 +163,9 @@ static void judge_snapped(const struct play *p, struct trace *t, struct judge_op
 }
 
 /* One tap: the capture is changed, first by `first` unless that is AS_IT_WAS, and judged as taken there and as taken
- * anywhere; and once more with frames that are cut, as `drawn` says. */
+ * anywhere; and once more with `snap` bytes of each frame, unless that is 0. */
 static void judge_tap(const struct options *opt, const struct play *p, unsigned place, enum mutation first,
-                      struct prng *r, uint64_t drawn, struct totals *n)
+                      struct prng *r, unsigned snap, struct totals *n)
 {
     struct trace t = {0};
     struct judge_opts o = play_judge_opts(p, (enum tap_place)place);
@@ -177,7 +186,7 @@ static void judge_tap(const struct options *opt, const struct play *p, unsigned 
         snprintf(how, sizeof how, "tap %s, %s, %s, --tap %s%s", tap_place_str((enum tap_place)place),
                  mutation_str(m[0]), mutation_str(m[1]), tap_str(o.tap[0]), o.complete ? " --complete" : "");
         judge_one(p, &t, &o, how, n);
-        judge_snapped(p, &t, o, drawn, n);
+        judge_snapped(p, &t, o, snap, n);
     }
     if (opt->dir) {
         snprintf(path, sizeof path, "%s/%s.pcapng", opt->dir, tap_place_str((enum tap_place)place));
@@ -443,7 +452,7 @@ static void judge_cuts(const struct options *opt, const struct play *p, struct t
     prng_seed(&r, p->sim.seed * 17 + 3);
     for (uint64_t i = 0; i < opt->cuts; i++) {
         for (unsigned place = 0; place < TAP_PLACES; place++)
-            judge_tap(opt, p, place, CUT, &r, p->sim.seed, n);
+            judge_tap(opt, p, place, CUT, &r, snap_of(p->sim.seed), n);
         judge_all_taps(opt, p, CUT, &r, n);
     }
 }
@@ -456,7 +465,7 @@ static void judge_rounds(const struct options *opt, struct play *p, struct total
     prng_seed(&r, p->sim.seed * 19 + 11);
     for (uint64_t i = 0; i < opt->rounds; i++) {
         for (unsigned place = 0; place < TAP_PLACES; place++)
-            judge_tap(opt, p, place, AS_IT_WAS, &r, (uint64_t)prng_below(&r, 81) * 8, n);
+            judge_tap(opt, p, place, AS_IT_WAS, &r, SNAP_LEAST + prng_below(&r, SNAPS), n);
         judge_more(opt, p, prng_next(&r), n);
     }
 }
@@ -484,7 +493,7 @@ static void converse(const struct options *opt, uint64_t seed, struct totals *n)
     if (opt->dir)
         printf("%s\n", p->about);
     for (unsigned place = 0; place < TAP_PLACES; place++)
-        judge_tap(opt, p, place, AS_IT_WAS, &r, seed, n);
+        judge_tap(opt, p, place, AS_IT_WAS, &r, snap_of(seed), n);
     judge_cuts(opt, p, n); /* before a second conversation changes what is permitted */
     judge_more(opt, p, seed, n);
     judge_rounds(opt, p, n);
