@@ -122,6 +122,7 @@ struct sim_traffic *sim_traffic_new(struct sim *s, const struct traffic_config *
     c = settle(t, *config);
     if (traffic_init(&t->t, &c, &sim_ways, false) == 0) {
         /* a loan may be over long before the ACK of the message that lent it */
+        /* a key may be back long before the ACK of the message that lent it, whose work requests stay until then */
         t->conn.max_send_wr =
             t->t.c.tx_depth + (traffic_lends(&c) ? max_u32(TRAFFIC_LOANS, t->t.c.tx_depth) * TRAFFIC_LOAN_WRS : 0);
         t->conn.max_recv_wr = t->t.c.rx_depth;

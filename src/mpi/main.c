@@ -207,10 +207,11 @@ static void be_silent(void)
 {
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
 
-    for (int i = 0; i < STREAMS && nowhere >= 0; i++) {
+    silent = nowhere >= 0;
+    for (int i = 0; i < STREAMS && silent; i++) {
         spoke[i] = fcntl(STDOUT_FILENO + i, F_DUPFD_CLOEXEC, 0);
-        dup2(nowhere, STDOUT_FILENO + i);
-        silent = true;
+        if (spoke[i] >= 0) /* else it speaks, rather than never again */
+            dup2(nowhere, STDOUT_FILENO + i);
     }
     if (nowhere >= 0)
         close(nowhere);
@@ -218,10 +219,11 @@ static void be_silent(void)
 
 void mpi_begin_to_speak(void)
 {
-    for (int i = 0; i < STREAMS && silent; i++) {
-        dup2(spoke[i], STDOUT_FILENO + i);
-        close(spoke[i]);
-    }
+    for (int i = 0; i < STREAMS && silent; i++)
+        if (spoke[i] >= 0) {
+            dup2(spoke[i], STDOUT_FILENO + i);
+            close(spoke[i]);
+        }
     silent = false;
 }
 
