@@ -45,7 +45,8 @@ static void deliver(const struct trace_cmd *cmd, struct trace *t, struct pkt *p)
         anonymize(t->anonymizer, p, &t->decode, &anonymous);
         pkt_decode(p, &anonymous, &t->decode);
     }
-    networks_apply(t->first.networks, p);
+    if (!t->early)
+        networks_apply(t->first.networks, p);
     if (UNLIKELY(t->share && cmd->by_hosts && t->share->found) && hosts_part_skips(t->share, p)) {
         observer_early(t->observer, p);
         t->share->passed++;
@@ -63,6 +64,8 @@ static void deliver(const struct trace_cmd *cmd, struct trace *t, struct pkt *p)
     match = !t->filter || filter_match(t->filter, p);
     if (match)
         frame_times_display(&t->times, p);
+    if (cmd->early && !t->early)
+        cmd->early(t, p);
     if (cmd->packet)
         cmd->packet(t, p, match);
     if (t->observer)
@@ -235,14 +238,32 @@ static bool on_turn(void *user, struct pkt *p, struct turn *turn)
     return !i->t->enough;
 }
 
+/* What deliver() leaves out with t->early. */
+static void on_early(void *user, struct pkt *p)
+{
+    const struct input *i = user;
+
+    networks_apply(i->t->first.networks, p);
+    i->cmd->early(i->t, p);
+}
+
+/* Whether packets go through the command's early() by a turn of its own: not if they are changed before, nor if there
+ * is nothing else to be done. */
+static bool is_early(const struct trace_cmd *cmd, const struct trace *t)
+{
+    return cmd->early && t->observer && !t->anonymizer && !t->share && !t->context && !t->streams && !t->marked;
+}
+
 static bool by_turns(struct input *i)
 {
+    bool early = i->t->early = is_early(i->cmd, i->t);
     const struct turns_opts o = {.threads = i->t->cores,
                                  .decode = i->t->decode,
                                  .longest = i->t->first.longest,
                                  .read = read_for_turns,
                                  .reader = &i->reading,
                                  .chunks = i->chunks,
+                                 .early = early ? on_early : NULL,
                                  .ahead = i->cmd->expect ? on_ahead : NULL,
                                  .take = on_turn,
                                  .user = i};

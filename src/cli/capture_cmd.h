@@ -134,6 +134,7 @@ struct trace {
     struct frame_times times;
     struct ulp_opts ulp;     /* of `context` */
     struct context *context; /* with `notes`, or if the filter needs it */
+    bool early;              /* packets went through trace_cmd.early by a turn of its own */
     bool broken;             /* standard output cannot be written */
     bool silent;             /* a first pass: errors of the files are reported by the pass that follows */
 };
@@ -159,6 +160,9 @@ struct trace_cmd {
     struct conn_table *(*conns)(struct trace *t);
     /* A frame was read, and its packet will come soon. NULL: that is of no use. */
     void (*expect)(struct trace *t, const struct frame *f);
+    /* Each packet before packet() gets it, also those that do not pass -Y. Another thread may be in packet() or the
+     * observer with earlier packets: nothing that they use is used here. NULL: there is nothing to be done. */
+    void (*early)(struct trace *t, const struct pkt *p);
     /* Each packet, in the order of time, before t->observer gets it. `match`: it passes -Y. */
     void (*packet)(struct trace *t, struct pkt *p, bool match);
     /* -i: no packet is left that has arrived; called at least ten times a second */

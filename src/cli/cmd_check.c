@@ -354,16 +354,20 @@ static struct conn_table *conns(struct trace *t)
     return judge_conns(job_of(t)->judge);
 }
 
-static void packet(struct trace *t, struct pkt *p, bool match)
+static void early(struct trace *t, const struct pkt *p)
 {
     struct job *job = job_of(t);
 
     if (!job->begun)
         job->first = p->frame->ts;
     job->begun = true;
-    if (t->filter && match)
-        bitset_add(&job->matching[p->frame->file], p->frame->number);
     judge_packet(job->judge, p);
+}
+
+static void packet(struct trace *t, struct pkt *p, bool match)
+{
+    if (t->filter && match)
+        bitset_add(&job_of(t)->matching[p->frame->file], p->frame->number);
 }
 
 static void expect(struct trace *t, const struct frame *f)
@@ -505,4 +509,5 @@ static void init(struct trace *t)
 }
 
 TRACE_CMD(check, .digests = true, .shares = true, .rows = "finding", .init = init, .option = option, .conns = conns,
-          .expect = expect, .packet = packet, .drops = drops, .stop = stop, .clashes = clashes, .cases = cases)
+          .expect = expect, .early = early, .packet = packet, .drops = drops, .stop = stop, .clashes = clashes,
+          .cases = cases)

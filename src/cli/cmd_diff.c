@@ -108,9 +108,8 @@ static int first_start(struct trace *t)
     return reading_start(&first_of(t)->reading, t);
 }
 
-static void first_packet(struct trace *t, struct pkt *p, bool match)
+static void first_early(struct trace *t, const struct pkt *p)
 {
-    (void)match; /* no -Y */
     analyses_packet(&first_of(t)->reading.found, p);
 }
 
@@ -139,7 +138,7 @@ static int read_first(const struct trace *t, const char **file, struct diff_side
     static const struct trace_cmd cmd = {.name = "diff",
                                          .size = sizeof(struct first),
                                          .start = first_start,
-                                         .packet = first_packet,
+                                         .early = first_early,
                                          .drops = first_drops,
                                          .end = first_end,
                                          .stop = first_stop};
@@ -239,9 +238,8 @@ static int start(struct trace *t)
     return reading_start(&job->reading, t);
 }
 
-static void packet(struct trace *t, struct pkt *p, bool match)
+static void early(struct trace *t, const struct pkt *p)
 {
-    (void)match; /* no -Y */
     analyses_packet(&job_of(t)->reading.found, p);
 }
 
@@ -280,5 +278,5 @@ static void stop(struct trace *t)
     diff_side_free(job_of(t)->b);
 }
 
-TRACE_CMD(diff, .init = init, .option = option, .foreign = foreign, .instead = instead, .packet = packet,
-          .drops = drops, .stop = stop, .compares = true)
+TRACE_CMD(diff, .init = init, .option = option, .foreign = foreign, .instead = instead, .early = early, .drops = drops,
+          .stop = stop, .compares = true)

@@ -322,7 +322,11 @@ static void packet(struct trace *t, struct pkt *p, bool match)
         perfetto_pause(job->perfetto, p);
     if (job->figures)
         figures_frame(job->figures, p);
-    analyses_packet(&job->found, p);
+}
+
+static void early(struct trace *t, const struct pkt *p)
+{
+    analyses_packet(&job_of(t)->found, p);
 }
 
 static void drops(struct trace *t, uint16_t file, uint64_t n)
@@ -430,4 +434,5 @@ static void stop(struct trace *t)
     figures_free(job->figures);
 }
 
-TRACE_CMD(export, .option = option, .packet = packet, .drops = drops, .filter_shows = true, .stop = stop)
+TRACE_CMD(export, .option = option, .early = early, .packet = packet, .drops = drops, .filter_shows = true,
+          .stop = stop)

@@ -90,11 +90,10 @@ static int start(struct trace *t)
     return EXIT_OK;
 }
 
-static void packet(struct trace *t, struct pkt *p, bool match)
+static void early(struct trace *t, const struct pkt *p)
 {
     struct pass *s = (struct pass *)t;
 
-    (void)match; /* no -Y */
     if (s->judge)
         judge_packet(s->judge, p);
 }
@@ -137,7 +136,7 @@ int found_first_pass(const struct found_opts *o, struct marks *m)
     static const struct trace_cmd cmd = {.name = "decode",
                                          .size = sizeof(struct pass),
                                          .start = start,
-                                         .packet = packet,
+                                         .early = early,
                                          .drops = drops,
                                          .end = end,
                                          .stop = stop};

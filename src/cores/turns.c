@@ -36,7 +36,8 @@ struct thread {
     pthread_t id;
     struct part own[TURNS_BATCHES];
     unsigned first, n; /* batches that were read: own[first], ... */
-    unsigned n_taken;  /* the first ones of them were taken, shown, and wait to be written */
+    unsigned n_passed; /* the first ones of them went through early() */
+    unsigned n_taken;  /* the first ones of these were taken, shown, and wait to be written */
     void *scratch;     /* of show() */
 };
 
@@ -45,20 +46,21 @@ struct turns {
     struct thread *threads; /* o.threads; the first one is the caller's */
     void *batches;          /* memory of all batches, each after the other */
     unsigned n_started;
-    /* Of who takes: it writes them for each packet, so no line of the cache has anything of others, too. */
-    _Alignas(64) struct longest longest; /* of the packets taken */
-    bool enough;
+    /* Of who settles, or takes: it writes them for each packet, so no line of the cache has anything of others, too. */
+    _Alignas(64) struct longest longest; /* of the packets settled */
+    _Alignas(64) bool enough;
     /* Of who reads. */
     _Alignas(64) atomic_bool reading; /* somebody does */
     atomic_bool ended;                /* there are no more frames */
     uint64_t n_read;
-    _Alignas(64) _Atomic uint64_t taken; /* the batch whose turn it is */
-    _Atomic uint64_t written;            /* the batch whose text is written next */
-    atomic_bool broken;                  /* write() wants no more */
-    _Alignas(64) atomic_uint sleeping;   /* threads that wait for `change` */
-    pthread_mutex_t lock;                /* of what follows */
+    _Alignas(64) _Atomic uint64_t passed; /* with early(): the batch that goes through it next */
+    _Atomic uint64_t taken;               /* the batch that is taken next */
+    _Atomic uint64_t written;             /* the batch whose text is written next */
+    atomic_bool broken;                   /* write() wants no more */
+    _Alignas(64) atomic_uint sleeping;    /* threads that wait for `change` */
+    pthread_mutex_t lock;                 /* of what follows */
     pthread_cond_t change;
-    struct longest known; /* what the latest batch taken showed */
+    struct longest known; /* what the latest batch settled showed */
 };
 
 /* --- Work ------------------------------------------------------------------------------------- */
@@ -126,6 +128,31 @@ static void look_ahead(const struct turns *t, const struct batch *b, uint32_t at
         t->o.ahead(t->o.user, &b->frames[i]);
 }
 
+/* Packet `i` is used next by the function of a turn. `first`: by none before. */
+static void come_to(struct turns *t, struct batch *b, uint32_t i, bool first)
+{
+    batch_fetch(b, i);
+    if (first)
+        batch_settle(b, i, &t->longest, &t->o.decode);
+}
+
+/* What the packets of a batch have shown is known to those who read. */
+static void make_known(struct turns *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->known = t->longest;
+    pthread_mutex_unlock(&t->lock);
+}
+
+static void pass_packets(struct turns *t, struct batch *b)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        come_to(t, b, i, true);
+        t->o.early(t->o.user, &b->pkts[i]);
+    }
+    make_known(t);
+}
+
 static void take_packets(struct turns *t, struct part *part)
 {
     struct batch *b = &part->b;
@@ -134,13 +161,14 @@ static void take_packets(struct turns *t, struct part *part)
     t->enough |= atomic_load(&t->broken);
     for (uint32_t i = 0; i < b->n && !t->enough; i++) {
         struct turn *turn = part->turns ? &part->turns[i] : &none;
-        batch_fetch(b, i);
         if (t->o.ahead)
             look_ahead(t, b, i);
-        batch_settle(b, i, &t->longest, &t->o.decode);
+        come_to(t, b, i, !t->o.early);
         t->enough = !t->o.take(t->o.user, &b->pkts[i], turn);
         turn->end = (uint32_t)part->said.len;
     }
+    if (!t->o.early)
+        make_known(t);
     if (t->enough)
         atomic_store(&t->ended, true);
 }
@@ -164,16 +192,23 @@ static void show(struct thread *me, struct part *part)
     part->said.len = 0;
 }
 
-/* Place in `own` of the oldest batch that was not taken. */
-static unsigned not_taken(const struct thread *me)
+/* The oldest batch behind `n` others. */
+static struct part *behind(struct thread *me, unsigned n)
 {
-    return (me->first + me->n_taken) % TURNS_BATCHES;
+    return &me->own[(me->first + n) % TURNS_BATCHES];
 }
 
-/* Whether it is the turn of a batch of the thread: to be taken, to be written. */
-static bool can_take(const struct thread *me)
+/* Whether it is the turn of a batch of the thread: to go through early(), to be taken, to be written. */
+static bool can_pass(struct thread *me)
 {
-    return me->n > me->n_taken && atomic_load(&me->t->taken) == me->own[not_taken(me)].number;
+    return me->t->o.early && me->n > me->n_passed && atomic_load(&me->t->passed) == behind(me, me->n_passed)->number;
+}
+
+static bool can_take(struct thread *me)
+{
+    unsigned n = me->t->o.early ? me->n_passed : me->n;
+
+    return n > me->n_taken && atomic_load(&me->t->taken) == behind(me, me->n_taken)->number;
 }
 
 static bool can_write(const struct thread *me)
@@ -190,24 +225,37 @@ static void give_back(struct thread *me)
     me->n--;
     if (me->n) /* else the next one is read to where this one is: it is in the caches */
         me->first = (me->first + 1) % TURNS_BATCHES;
+    me->n_passed -= me->n_passed != 0;
     me->n_taken--;
     if (t->o.chunks)
         chunks_done(t->o.chunks, next);
+}
+
+/* Bring the oldest batch that did not go through early() through it, if it is its turn. */
+static bool pass_one(struct thread *me)
+{
+    struct turns *t = me->t;
+    struct part *part;
+
+    if (!can_pass(me))
+        return false;
+    part = behind(me, me->n_passed++);
+    pass_packets(t, &part->b);
+    atomic_store(&t->passed, part->number + 1);
+    tell(t);
+    return true;
 }
 
 /* Take the packets of the oldest batch that was not taken, if it is its turn, and show them. */
 static bool take_one(struct thread *me)
 {
     struct turns *t = me->t;
-    struct part *part = &me->own[not_taken(me)];
+    struct part *part = behind(me, me->n_taken);
     uint64_t next = part->number + 1;
 
     if (!can_take(me))
         return false;
     take_packets(t, part);
-    pthread_mutex_lock(&t->lock);
-    t->known = t->longest;
-    pthread_mutex_unlock(&t->lock);
     me->n_taken++;
     if (!part->turns)
         give_back(me);
@@ -246,11 +294,11 @@ static bool is_over(const struct thread *me)
 }
 
 /* Whether there is something to do, or nothing any more. */
-static bool can_go_on(const struct thread *me)
+static bool can_go_on(struct thread *me)
 {
     const struct turns *t = me->t;
 
-    if (can_take(me) || can_write(me))
+    if (can_take(me) || can_pass(me) || can_write(me))
         return true;
     return is_over(me) || (me->n < TURNS_BATCHES && !atomic_load(&t->ended) && !atomic_load(&t->reading));
 }
@@ -262,7 +310,7 @@ static inline void look_away(void)
 #endif
 }
 
-static void wait_for_work(const struct thread *me)
+static void wait_for_work(struct thread *me)
 {
     struct turns *t = me->t;
 
@@ -282,7 +330,7 @@ static void wait_for_work(const struct thread *me)
 static void work(struct thread *me)
 {
     while (!is_over(me))
-        if (!write_one(me) && !take_one(me) && !read_one(me))
+        if (!write_one(me) && !take_one(me) && !pass_one(me) && !read_one(me))
             wait_for_work(me);
 }
 
@@ -365,7 +413,7 @@ static void run(struct turns *t, bool at_once)
     struct thread *me = &t->threads[0];
 
     while (!at_once && atomic_load(&t->taken) < ALONE && !is_over(me))
-        if (!write_one(me) && !take_one(me))
+        if (!write_one(me) && !take_one(me) && !pass_one(me))
             read_one(me);
     if (!is_over(me))
         start(t);

@@ -6,8 +6,9 @@
  *     one:    read 0  dissect 0  take 0   read 2  dissect 2  take 2 ...
  *     other:          read 1  dissect 1   take 1  read 3 ...
  *
- * One thread reads at a time, and one takes. Packets and frames never leave the thread that made them; what moves
- * between the processors' caches is what is known of the connections, once for a batch.
+ * One thread reads at a time, and one takes. What is done for each packet may be of two parts, early() and take(): then
+ * one thread is in early() at a time, and another one may be in take(). Packets and frames never leave the thread that
+ * made them; what moves between the processors' caches is what is known of the connections, once for a batch.
  *
  * If packets are shown, the thread makes the text of its batch while others take theirs, and writes it when the text
  * of all batches before was written. What is shown does not depend on the number of threads. */
@@ -51,6 +52,10 @@ struct turns_opts {
     bool (*read)(void *reader, struct frame *f, uint32_t *tag, bool *stays);
     void *reader;          /* its argument */
     struct chunks *chunks; /* they are told of batches; NULL: no data stay where they are */
+    /* The first part of take(), which has nothing in common with the other part but the packet: each packet, by one
+     * thread at a time, any, before take() gets it. The last packets may come though take() says: enough. NULL: there
+     * is none. */
+    void (*early)(void *user, struct pkt *p);
     /* This frame is taken soon, by the thread that takes. NULL: that is of no use. */
     void (*ahead)(void *user, const struct frame *f);
     /* Take a packet, by one thread at a time, any; without show() it is gone when the function returns. False:
@@ -62,7 +67,7 @@ struct turns_opts {
     size_t scratch_size;
     /* Write the text of a batch, in the order of the packets, by one thread at a time, any. False: no more. */
     bool (*write)(void *user, struct buf *text);
-    void *user; /* argument of ahead(), take(), show() and write() */
+    void *user; /* argument of early(), ahead(), take(), show() and write() */
 };
 
 /* Read and take all. False without memory. */
