@@ -121,11 +121,16 @@ static bool is_rest_of_read(struct req_dir *h, const struct pkt *p)
     return k && p->have & H_RETH && p->reth.va == k->va + before && p->reth.rkey == k->rkey;
 }
 
+/* PSNs of requests, at most, that a path may lose before the capture while it fails: 268 MB of 4096 bytes each. */
+#define LOST_AT_FAILURE (1u << 16)
+
 /* Whether request `p`, with MigReq set, continues the requests of `flow`, which had it clear: it has the next PSN, or
- * retransmits a request. That one may have been acknowledged: the ACK may have been lost on the failed path. */
+ * retransmits a request. That one may have been acknowledged: the ACK may have been lost on the failed path. Or it may
+ * have been lost there itself, before the capture. */
 static enum goes_on goes_on(void *user, uint32_t flow, const struct pkt *p)
 {
-    struct req_dir *h = observer_req_dir(user, flow);
+    struct observer *o = user;
+    struct req_dir *h = observer_req_dir(o, flow);
     const struct sent *last = h && h->have_next ? request_at(h, psn_prev(h->next)) : NULL, *same;
     bool like;
 
@@ -135,11 +140,15 @@ static enum goes_on goes_on(void *user, uint32_t flow, const struct pkt *p)
         return goes_on_with_next(h, last, p);
     same = request_at(h, p->bth.psn);
     if (!same)
-        return psn_in(p->bth.psn, h->start, (h->next - h->start) & PSN_MASK) ? MAY_GO_ON : GOES_NOT_ON;
+        return psn_in(p->bth.psn, h->start, ((h->next - h->start) & PSN_MASK) + LOST_AT_FAILURE) ? MAY_GO_ON
+                                                                                                 : GOES_NOT_ON;
     like = same->psn != p->bth.psn
                ? is_rest_of_read(h, p)
                : same->reth == request_reth(p) && same->args == request_args(p) && same->len == p->payload_len;
-    return same->opcode == p->bth.opcode && like ? GOES_ON : GOES_NOT_ON;
+    if (same->opcode != p->bth.opcode || !like)
+        return GOES_NOT_ON;
+    /* packets without RETH are much alike: it may be one of the other direction, if that is not in the capture */
+    return same->reth || same->args || conn_flow_at(o->conns, flow)->peer != FLOW_NONE ? GOES_ON : MAY_GO_ON;
 }
 
 static uint32_t take_number(void *user)
