@@ -457,10 +457,7 @@ static void take_behind(struct req_dir *h, const struct pkt *p, uint32_t span, e
         if (why != BACK_NONE)
             go_back(h, p, why);
     }
-    if (!s) {
-        sent_put(h, p, message_of(h, p, SEEN_LATE));
-        req_dir_sent(h, psn)->late = true;
-    } else {
+    if (s) {
         s->last = frame_u32(p);
         s->ts = p->frame->ts;
         s->icrc = icrc_of(p);
@@ -471,6 +468,9 @@ static void take_behind(struct req_dir *h, const struct pkt *p, uint32_t span, e
         s->way = packet_way(p);
         s->copies += s->copies < UINT8_MAX;
         s->same = 0;
+    } else if (as != SEEN_OLD) { /* which would take the place of a later one */
+        sent_put(h, p, message_of(h, p, SEEN_LATE));
+        req_dir_sent(h, psn)->late = true;
     }
     h->cursor = psn_add(psn, span);
     if (h->cursor == h->next || psn_diff(h->cursor, h->next) > 0) {

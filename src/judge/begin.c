@@ -84,7 +84,10 @@ static bool may_begin_new_conn(const struct judged *a)
 
 static bool leaps(const struct judged *a)
 {
-    return a->as == SEEN_GAP && psn_diff(a->p->bth.psn, a->h->next) >= LEAP;
+    uint32_t psn = a->p->bth.psn;
+
+    return (a->as == SEEN_GAP && psn_diff(psn, a->h->next) >= LEAP) ||
+           (a->as == SEEN_OLD && psn_diff(psn, a->h->start) <= -LEAP);
 }
 
 /* True if nothing tells a new connection from skipped PSNs: of RC a response may, UC has none. */
@@ -101,7 +104,7 @@ static void note_another(const struct judge *j, const struct judged *a)
 
     if (follows_close(j, a))
         *n = (struct another){.is = ANOTHER_LIKELY};
-    else if (n->is == ANOTHER_NO && may_leap(j, a))
+    else if (n->is != ANOTHER_LIKELY && may_leap(j, a))
         *n = (struct another){.is = ANOTHER_LIKELY, .leapt = true, .end = psn_add(a->p->bth.psn, PSN_HALF / 2)};
     else if (n->is == ANOTHER_NO && may_begin_new_conn(a))
         *n = (struct another){.is = ANOTHER_MAYBE, .end = a->h->next};
