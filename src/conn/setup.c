@@ -235,6 +235,7 @@ static void learn_req(struct learner *l, struct conn_table *t, const struct pkt 
         conn_close(t, r->half.tap, &r->half.src, r->half.qpn);
     *r = (struct setup_req){.half = msg->half,
                             .ts = p->frame->ts,
+                            .tid = msg->cm.mad.tid,
                             .pmtu = cm_mtu_bytes(m->mtu),
                             .have_depth = CM_HAS(&msg->cm, req, init_depth),
                             .depth = m->init_depth};
@@ -366,13 +367,25 @@ static void learn_gids(struct conn_table *t, struct conn_known *k, const struct 
     conn_learn(t, k);
 }
 
+/* Whether a REP connects the queue pairs of the REQ `r`. It does not behind a DREQ, where the RTU was lost; nor, with
+ * another transaction id, if the REQ has had its REP, or its connection is over: then it answers a later REQ with the
+ * same communication id. */
+static bool connects(const struct setup_req *r, const struct setup_msg *rep)
+{
+    bool known = r->passive_id == rep->half.id;
+
+    if (rep->cm.mad.tid != r->tid && (r->over || (r->passive_id && !known)))
+        return false;
+    return !r->over || !known;
+}
+
 static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt *p, const struct setup_msg *msg)
 {
     struct setup_req *req = req_of(l, &msg->half);
     struct conn_known k = {.how = PAIR_CM, .tap = msg->half.tap};
     const struct cm_rep *m = &msg->cm.rep;
 
-    if (!req || (req->over && req->passive_id == msg->half.id)) /* REP after the DREQ: the RTU was lost */
+    if (!req || !connects(req, msg))
         return;
     k.addr[0] = req->half.src;
     k.addr[1] = req->half.dst;

@@ -67,6 +67,7 @@ bool setup_exchange_join(struct setup_exchanges *x, const struct setup_half *h, 
 struct setup_req {
     struct setup_half half;
     ns_t ts;                            /* of the REQ */
+    uint64_t tid;                       /* its transaction id */
     uint32_t pmtu;                      /* bytes */
     const char *upper;                  /* upper protocol; NULL: not known */
     bool upper_by_private, upper_vague; /* as in conn_known */

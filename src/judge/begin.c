@@ -56,12 +56,20 @@ static void begin_path(const struct judge *j, uint32_t flow, struct jflow *f)
 
 /* --- Another connection of the same queue pairs ----------------------------------------------- */
 
+/* The message with which the sender of the requests of `flow`, or else its peer, has closed the connection. */
+static const struct cm_closed *closed_of(const struct judge *j, uint32_t flow)
+{
+    const struct cm_closed *own = &j->flows[flow].closed;
+    uint32_t peer = j->flow[flow].peer;
+
+    return own->frame || peer == FLOW_NONE ? own : &j->flows[peer].closed;
+}
+
 /* True if the sender of the requests of `a`, or its peer, has closed the connection, and the request is no late one of
  * that connection. */
 static bool follows_close(const struct judge *j, const struct judged *a)
 {
-    uint32_t peer = j->flow[a->flow].peer;
-    const struct cm_closed *k = a->f->closed.frame || peer == FLOW_NONE ? &a->f->closed : &j->flows[peer].closed;
+    const struct cm_closed *k = closed_of(j, a->flow);
     bool elsewhere = a->as == SEEN_GAP || a->as == SEEN_LATE || a->as == SEEN_OLD;
 
     return k->frame && (elsewhere || a->p->frame->ts - k->ts > CLOSED_FOR);
@@ -121,7 +129,7 @@ static void begin_new_conn(struct judge *j, const struct pkt *p, uint32_t flow, 
     f->ack_wait.frame = 0;
     f->has_gap = false;
     f->another.leapt = false;
-    f->another.is = f->closed.frame ? ANOTHER_LIKELY : ANOTHER_NO; /* it ended the old connection */
+    f->another.is = closed_of(j, flow)->frame ? ANOTHER_LIKELY : ANOTHER_NO; /* it ended the old connection */
     f->closed.frame = 0;
     f->mtu.have = f->mtu.pending = false;
 }

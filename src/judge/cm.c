@@ -31,9 +31,8 @@ static bool exchange_at(struct judge *j, struct cm_packet *c)
     return c->s != NULL;
 }
 
-/* Set c->s, the exchange of a message other than a REQ, and c->from_active. A message along an alternate path gets the
- * addresses of the first one. False if the REQ was not seen. */
-static bool exchange_of(struct judge *j, struct cm_packet *c)
+/* The same; a message along an alternate path gets the addresses of the first one. */
+static bool exchange_along(struct judge *j, struct cm_packet *c)
 {
     const struct conn_addr src = c->src, dst = c->dst;
     uint32_t path = 0, tries = 0;
@@ -46,6 +45,22 @@ static bool exchange_of(struct judge *j, struct cm_packet *c)
             return cm_exchange_named(j, c);
     }
     return true;
+}
+
+/* True if the REP answers another REQ than that of its exchange, with the same communication id: the exchange is over,
+ * or has another REP. */
+static bool answers_another(const struct cm_packet *c)
+{
+    const struct cm_exchange *s = c->s;
+
+    return c->m->mad.attr_id == CM_REP && c->m->mad.tid != s->req.m.mad.tid &&
+           (s->ended || (s->rep.copies && c->m->rep.local_id != s->passive_id));
+}
+
+/* Set c->s, the exchange of a message other than a REQ, and c->from_active. False if the REQ was not seen. */
+static bool exchange_of(struct judge *j, struct cm_packet *c)
+{
+    return exchange_along(j, c) && !answers_another(c);
 }
 
 unsigned cm_lacks(const struct judge *j, const struct cm_exchange *s)

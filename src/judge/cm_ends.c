@@ -89,12 +89,14 @@ static bool names_gids(const struct cm_msg *m, const struct conn_addr *active, c
            (is_named(active, r->alt_lgid) && is_named(passive, r->alt_rgid));
 }
 
-/* True if the message has both communication ids of an exchange, as sent by its active (else its passive) end. */
+/* True if the message has both communication ids of an exchange, as sent by its active (else its passive) end: not if
+ * it goes from the address of the other end to that of this one. */
 static bool names_ids(const struct cm_ends *e, const struct cm_packet *c, bool active)
 {
     const struct cm_rtu *ids = &c->m->rtu;
+    bool back = conn_addr_eq(&e->addr[active], &c->dst) && conn_addr_eq(&e->addr[!active], &c->src);
 
-    return e->used && !e->sidr && e->tap == conn_tap_of(c->p->frame) && e->addr[0].network == c->src.network &&
+    return !back && e->used && !e->sidr && e->tap == conn_tap_of(c->p->frame) && e->addr[0].network == c->src.network &&
            ids->local_id && ids->remote_id && e->id[active] == ids->local_id && e->id[!active] == ids->remote_id;
 }
 
