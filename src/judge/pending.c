@@ -277,7 +277,7 @@ static bool may_be_again(const struct judge *j, const struct pkt *p, uint32_t fl
 
 /* True if responses before had acknowledged all that had been seen, and new requests since then have lower PSNs than
  * the response, and none was retransmitted: no request was missed, the clocks of the two directions agree, and they
- * belong together. */
+ * belong together. Requests that come so soon may have been sent before the response, all of them. */
 static bool goes_on(const struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w)
 {
     const struct req_dir *h = j->flows[flow].dir;
@@ -285,8 +285,9 @@ static bool goes_on(const struct judge *j, const struct pkt *p, uint32_t flow, c
     bool new_requests = h->next != psn_add(w->other, 1), ahead = psn_diff(w->psn, w->other) > 1;
     bool all_seen = !h->gaps && !h->late && !h->loose && !h->vague && !j->backwards;
     bool went_back = h->again != w->again; /* what seems new may be sent again as well: its first copy was missed */
+    bool soon = h->last_ts - w->ts <= (p ? judge_slack(j, p) : CROSSES_WITHIN);
 
-    return w->calm && j->flow[flow].paired_by != PAIR_PSN && new_requests && ahead && all_seen && !went_back &&
+    return w->calm && j->flow[flow].paired_by != PAIR_PSN && new_requests && ahead && all_seen && !went_back && !soon &&
            !may_be_again(j, p, flow, w);
 }
 
