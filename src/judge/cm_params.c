@@ -139,24 +139,30 @@ static uint32_t askers_from(const struct askers *a, uint32_t tap, const struct c
     return low;
 }
 
+/* Whether connection `o` skipped the first PSN of `f` at the time of that packet: behind its REP and the PSN before. */
+static bool skipped_it(const struct flow *o, struct req_dir *h, const struct jflow *f)
+{
+    const struct sent *before = h ? req_dir_sent(h, psn_prev(f->dir->start)) : NULL;
+    uint32_t hole;
+
+    return h && req_dir_was_hole(h, f->dir->start, &hole) && f->first_frame < hole &&
+           f->first_frame > o->params.rep_frame && (!before || f->first_frame > before->first);
+}
+
 /* Flow `flow` has packets for a queue pair without a known connection. If a connection between the same hosts
  * skipped their first PSN at that time, they belong to that connection and have a wrong queue pair number. Nothing is
  * said if too many connections have to be compared. */
 static void check_wrong_qpn(struct judge *j, uint32_t flow, const struct jflow *f, struct askers *a)
 {
     const struct flow *c = &j->flow[flow];
-    uint32_t hole;
 
     for (uint32_t at = askers_from(a, c->tap, &c->src, &c->dst); at < a->n && a->tries; at++, a->tries--) {
         uint32_t i = a->of[at].flow;
         const struct flow *o = &j->flow[i];
-        const struct req_dir *h = j->flows[i].dir;
         struct found g = found_of(RULE_CM_07, i);
         if (o->tap != c->tap || !conn_addr_eq(&o->src, &c->src) || !conn_addr_eq(&o->dst, &c->dst))
             return;
-        if (i == flow || o->paired_by != PAIR_CM)
-            continue;
-        if (!req_dir_was_hole(h, f->dir->start, &hole) || f->first_frame >= hole)
+        if (i == flow || o->paired_by != PAIR_CM || !skipped_it(o, j->flows[i].dir, f))
             continue;
         /* else a lost packet and a connection set up before the capture look the same */
         g.needs = N_COMPLETE | N_TAP_REQ;
