@@ -1,78 +1,26 @@
 /* layer 4 (tool): common part of the commands that read whole captures. */
 #include "src/cli/capture_cmd.h"
 
-#include "dissect/pkt.h"
 #include "src/cap/chunks.h"
-#include "src/cap/live.h"
 #include "src/cap/merge.h"
 #include "src/cap/reorder.h"
 #include "src/cli/cli.h"
 #include "src/cli/found.h"
 #include "src/cli/input/arguments.h"
 #include "src/cli/input/links.h"
-#include "src/cli/runs/hosts_part.h"
+#include "src/cli/input/reading.h"
 #include "src/conn/annotate.h"
 #include "src/cores/cores.h"
-#include "src/cores/turns.h"
 #include "src/filter/filter.h"
-#include "src/show/anonymize.h"
-#include "tokens.h"
 
 #include <stdlib.h>
 
 /* trace_flush() writes from this many bytes on. */
 #define FLUSH_AT 65536
 
-/* --- Reading ---------------------------------------------------------------------------------- */
+/* --- Output ----------------------------------------------------------------------------------- */
 
-/* Fill the findings and incidents of a packet. */
-static void mark(const struct trace *t, struct pkt *p)
-{
-    unsigned n = 0;
-    const struct pkt_mark *marks = marks_of(&t->marks, p->frame, &n);
-
-    if (n)
-        pkt_marks(p, marks, n);
-}
-
-static void deliver(const struct trace_cmd *cmd, struct trace *t, struct pkt *p)
-{
-    struct frame anonymous;
-    bool match;
-
-    t->frames++;
-    if (t->anonymizer) {
-        anonymize(t->anonymizer, p, &t->decode, &anonymous);
-        pkt_decode(p, &anonymous, &t->decode);
-    }
-    if (!t->early)
-        networks_apply(t->first.networks, p);
-    if (UNLIKELY(t->share && cmd->by_hosts && t->share->found) && hosts_part_skips(t->share, p)) {
-        observer_early(t->observer, p);
-        t->share->passed++;
-        return;
-    }
-    if (t->context) {
-        t->decoded = p->n_layers;
-        context_note(t->context, p);
-    }
-    frame_times_see(&t->times, p);
-    if (t->streams)
-        streams_see(t->streams, p);
-    if (t->marked)
-        mark(t, p);
-    match = !t->filter || filter_match(t->filter, p);
-    if (match)
-        frame_times_display(&t->times, p);
-    if (cmd->early && !t->early)
-        cmd->early(t, p);
-    if (cmd->packet)
-        cmd->packet(t, p, match);
-    if (t->observer)
-        (match || cmd->filter_shows ? observer_packet : observer_teach)(t->observer, p);
-}
-
-static void flush_now(struct trace *t)
+void trace_flush_now(struct trace *t)
 {
     if (t->ndjson)
         json_lines_take(&t->lines, &t->out, false);
@@ -89,250 +37,20 @@ static void flush_now(struct trace *t)
 void trace_flush(struct trace *t)
 {
     if (t->out.len >= FLUSH_AT)
-        flush_now(t);
+        trace_flush_now(t);
 }
 
-/* The frames of the files in their order, and the packets made of them. */
-struct input {
-    const struct trace_cmd *cmd;
-    struct trace *t;
-    struct cap_merge *m;
-    struct window *w;      /* sorts the frames by time */
-    struct cores *cores;   /* with `as_one` */
-    struct chunks *chunks; /* else */
-    bool as_one;           /* one thread reads, dissects and analyses */
-    /* Of the thread that reads, which uses nothing that the one that takes writes for each packet: a cache line that
-     * two threads write costs each of them more than the packet. */
-    struct reading {
-        _Alignas(64) struct cap_merge *m;
-        struct window *w;
-        struct input *as_one; /* NULL: another thread takes the packets */
-        struct joins joins;
-        uint64_t most;  /* frames, at most */
-        uint64_t read;  /* frames */
-        bool own;       /* a frame is overwritten by the next one */
-        bool ended;     /* there are no more frames but those of the window */
-        bool no_memory; /* of the window */
-        char apart[64];
-    } reading;
-};
-
-/* A live capture waits for frames: those of the window are all that came. */
-static void drain(struct input *i)
+static void write_out(struct trace *t)
 {
-    const struct frame *out;
-
-    while (!i->t->enough && (out = window_get(i->w)))
-        deliver(i->cmd, i->t, cores_dissect(i->cores, out));
+    if (t->ndjson && !t->answered)
+        json_lines_take(&t->lines, &t->out, true);
+    if (t->broken)
+        buf_free(&t->out);
+    else
+        t->broken = cli_show(&t->out) != EXIT_OK;
 }
 
-static bool on_waiting(void *user)
-{
-    struct input *i = user;
-
-    if (!i->cmd->idle && !i->t->ndjson)
-        return false;
-    drain(i);
-    if (i->t->ndjson && i->t->out.len)
-        flush_now(i->t);
-    if (i->cmd->idle)
-        i->cmd->idle(i->t);
-    if (i->t->enough && i->t->live)
-        cap_live_break(i->t->live);
-    return false;
-}
-
-/* The same for a pipe. */
-static bool on_pipe_waiting(void *user)
-{
-    const struct input *i = user;
-
-    on_waiting(user);
-    return !i->t->enough;
-}
-
-/* Of a command that does nothing meanwhile. */
-static bool wait_for_pipe(void *user)
-{
-    (void)user;
-    return cli_pipe_waits();
-}
-
-/* Put the next frame of the files into the window; without one, reading has ended. */
-static void put_next(struct reading *r)
-{
-    struct input *one = r->as_one;
-    struct frame *f = window_room(r->w);
-
-    r->no_memory = !f;
-    r->ended = !f || (one && one->t->enough) || r->read == r->most || cap_merge_next(r->m, f) <= 0;
-    if (r->ended)
-        return;
-    r->read++;
-    joins_apply(&r->joins, f);
-    r->no_memory = r->ended = !window_put(r->w, f);
-    if (one && one->cmd->expect)
-        one->cmd->expect(one->t, f);
-    if (r->own)
-        window_own(r->w);
-}
-
-/* The next frame in the order of time. */
-static const struct frame *next_frame(struct reading *r)
-{
-    while (!r->ended && !window_full(r->w))
-        put_next(r);
-    return window_get(r->w);
-}
-
-static bool read_frame(void *user, struct frame *f, uint32_t *tag)
-{
-    const struct frame *out = next_frame(user);
-
-    (void)tag;
-    if (out)
-        *f = *out;
-    return out != NULL;
-}
-
-static bool read_for_turns(void *user, struct frame *f, uint32_t *tag, bool *stays)
-{
-    const struct reading *r = user;
-    const struct frame *out = next_frame(user);
-
-    (void)tag;
-    if (!out)
-        return false;
-    *f = *out;
-    *stays = !window_copied(r->w) && cap_keeps(cap_merge_file(r->m, f->file));
-    return true;
-}
-
-static void on_ahead(void *user, const struct frame *f)
-{
-    const struct input *i = user;
-
-    i->cmd->expect(i->t, f);
-}
-
-/* By this thread alone. */
-static bool as_one(struct input *i)
-{
-    const struct cores_opts o = {
-        .decode = i->t->decode, .longest = i->t->first.longest, .read = read_frame, .reader = &i->reading};
-    struct pkt *p;
-
-    i->cores = cores_new(&o);
-    while (i->cores && !i->t->enough && (p = cores_next(i->cores)))
-        deliver(i->cmd, i->t, p);
-    cores_free(i->cores);
-    return i->cores != NULL;
-}
-
-static bool on_turn(void *user, struct pkt *p, struct turn *turn)
-{
-    const struct input *i = user;
-
-    (void)turn;
-    deliver(i->cmd, i->t, p);
-    return !i->t->enough;
-}
-
-/* What deliver() leaves out with t->early. */
-static void on_early(void *user, struct pkt *p)
-{
-    const struct input *i = user;
-
-    networks_apply(i->t->first.networks, p);
-    i->cmd->early(i->t, p);
-}
-
-/* Whether packets go through the command's early() by a turn of its own: not if they are changed before, nor if there
- * is nothing else to be done. */
-static bool is_early(const struct trace_cmd *cmd, const struct trace *t)
-{
-    return cmd->early && t->observer && !t->anonymizer && !t->share && !t->context && !t->streams && !t->marked;
-}
-
-static bool by_turns(struct input *i)
-{
-    bool early = i->t->early = is_early(i->cmd, i->t);
-    const struct turns_opts o = {.threads = i->t->cores,
-                                 .decode = i->t->decode,
-                                 .longest = i->t->first.longest,
-                                 .read = read_for_turns,
-                                 .reader = &i->reading,
-                                 .chunks = i->chunks,
-                                 .early = early ? on_early : NULL,
-                                 .ahead = i->cmd->expect ? on_ahead : NULL,
-                                 .take = on_turn,
-                                 .user = i};
-
-    return turns_run(&o);
-}
-
-/* Deliver all frames. */
-static int read_frames(struct input *i)
-{
-    struct trace *t = i->t;
-    bool ok;
-
-    i->reading = (struct reading){.m = i->m,
-                                  .w = i->w,
-                                  .as_one = i->as_one ? i : NULL,
-                                  .joins = t->joins,
-                                  .most = t->stop.packets ? t->stop.packets : UINT64_MAX,
-                                  .own = t->iface != NULL};
-    ok = i->as_one ? as_one(i) : by_turns(i);
-    return !ok || i->reading.no_memory ? cli_error("out of memory") : EXIT_OK;
-}
-
-/* Packets that the interfaces of a file dropped, as the file states. */
-static uint64_t file_drops(struct cap *c)
-{
-    const struct cap_info *info = cap_info(c);
-    uint64_t n = 0;
-
-    for (uint32_t i = 0; i < info->n_ifaces; i++)
-        n += info->ifaces[i].dropped + info->ifaces[i].os_dropped;
-    return n;
-}
-
-static void files_moving(void *window)
-{
-    window_own(window);
-}
-
-static void note_unread(struct trace *t, const struct cap_error *e)
-{
-    if (!e->err)
-        return;
-    t->failed = true;
-    buf_puts(&t->unread_text, t->unread_text.len ? "; " : "");
-    cap_error_line(e, &t->unread_text);
-    t->unread = buf_str(&t->unread_text);
-}
-
-/* Deliver all frames of the open files, then the drops that the files state. */
-static int read_files(struct input *in)
-{
-    const struct trace_cmd *cmd = in->cmd;
-    struct trace *t = in->t;
-    struct cap_merge *m = in->m;
-    int status = read_frames(in);
-
-    t->ifaces = 1;
-    for (size_t i = 0; i < cap_merge_count(m); i++) {
-        uint64_t drops = file_drops(cap_merge_file(m, i));
-        note_unread(t, cap_error(cap_merge_file(m, i)));
-        t->file_ifaces[i] = max_u32(1, cap_info(cap_merge_file(m, i))->n_ifaces);
-        t->ifaces = max_u32(t->ifaces, t->file_ifaces[i]);
-        if (drops && cmd->drops)
-            cmd->drops(t, (uint16_t)i, drops);
-    }
-    t->failed |= status != EXIT_OK;
-    return status;
-}
+/* --- The command ------------------------------------------------------------------------------ */
 
 /* A line for each file that could not be read to its end, or not decoded. */
 static int report_file_errors(const struct cap_merge *m, int status)
@@ -346,8 +64,6 @@ static int report_file_errors(const struct cap_merge *m, int status)
     }
     return status;
 }
-
-/* --- The command ------------------------------------------------------------------------------ */
 
 static struct conn_table *conns_of(const struct trace_cmd *cmd, struct trace *t)
 {
@@ -394,16 +110,6 @@ static int prepare(const struct trace_cmd *cmd, struct trace *t)
     return EXIT_OK;
 }
 
-static void write_out(struct trace *t)
-{
-    if (t->ndjson && !t->answered)
-        json_lines_take(&t->lines, &t->out, true);
-    if (t->broken)
-        buf_free(&t->out);
-    else
-        t->broken = cli_show(&t->out) != EXIT_OK;
-}
-
 /* True if a flow goes from one of the two queue pairs to the other. */
 static bool pair_seen(struct conn_table *conns, const struct conn_known *k)
 {
@@ -448,37 +154,6 @@ static int report(const struct trace_cmd *cmd, struct trace *t)
     return t->failed ? EXIT_OK : cli_no_conn(t->conn);
 }
 
-/* Open the live capture or the files. EXIT_OK, or EXIT_BAD after a message. */
-static int open_input(struct input *i)
-{
-    struct trace *t = i->t;
-    const struct cap_live_opts o = {.buffer = t->ring ? t->ring : CLI_LIVE_BUFFER, .idle = on_waiting, .user = i};
-    const struct cap_opts opts = {.moving = files_moving,
-                                  .user = i->w,
-                                  .chunks = i->chunks,
-                                  .idle = i->cmd->pipes ? on_pipe_waiting : wait_for_pipe,
-                                  .idle_ms = i->cmd->pipes ? CLI_KEYS_MS : CLI_PIPE_MS,
-                                  .idle_user = i,
-                                  .owners =
-                                      t->share && !(t->share->found && i->cmd->by_hosts) ? t->share->owners.of : NULL};
-    struct cap_error err;
-
-    if (t->iface)
-        return cli_live_open(&t->ifaces_given, &o, &t->stop, &t->live, &i->m);
-    if (!i->cmd->pipes)
-        cli_pipe_open(t->files, t->n_files);
-    if (!t->share && t->shards.n_runs && run_complete && run_complete() != EXIT_OK)
-        return EXIT_BAD;
-    if (cap_merge_open(&i->m, t->paths, t->n_files, &opts, &err) < 0)
-        return cli_cap_error(&err);
-    first_frames_read(t->paths, t->n_files, &t->decode, &t->joins, &t->first);
-    if (t->share && t->share->found && t->first.torn) {
-        t->share->why = "the beginning of a file cannot be read";
-        t->enough = true;
-    }
-    return EXIT_OK;
-}
-
 /* Read the files and report: first the results of what could be read, then the errors. Without any frame there are no
  * results. */
 static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window *w)
@@ -488,13 +163,13 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
 
     if (!in.as_one && !(in.chunks = chunks_new(w)))
         return cli_error("out of memory");
-    if (open_input(&in) != EXIT_OK) {
+    if (input_open(&in) != EXIT_OK) {
         t->out.len = 0;
         chunks_free(in.chunks);
         return EXIT_BAD;
     }
     t->in = in.m;
-    status = read_files(&in);
+    status = input_read(&in);
     if (t->failed && !t->frames)
         t->out.len = 0;
     else if ((end = report(cmd, t)) != EXIT_OK && status == EXIT_OK)

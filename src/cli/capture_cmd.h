@@ -134,7 +134,6 @@ struct trace {
     struct frame_times times;
     struct ulp_opts ulp;     /* of `context` */
     struct context *context; /* with `notes`, or if the filter needs it */
-    bool early;              /* packets went through trace_cmd.early by a turn of its own */
     bool broken;             /* standard output cannot be written */
     bool silent;             /* a first pass: errors of the files are reported by the pass that follows */
 };
@@ -160,9 +159,10 @@ struct trace_cmd {
     struct conn_table *(*conns)(struct trace *t);
     /* A frame was read, and its packet will come soon. NULL: that is of no use. */
     void (*expect)(struct trace *t, const struct frame *f);
-    /* Each packet before packet() gets it, also those that do not pass -Y. Another thread may be in packet() or the
-     * observer with earlier packets: nothing that they use is used here. NULL: there is nothing to be done. */
-    void (*early)(struct trace *t, const struct pkt *p);
+    /* Give each packet to the judge, also if it does not pass -Y, before packet() gets it. Another thread may be in
+     * packet() or in t->observer with an earlier packet: nothing is used here that they use. NULL: there is no judge.
+     */
+    void (*judge)(struct trace *t, const struct pkt *p);
     /* Each packet, in the order of time, before t->observer gets it. `match`: it passes -Y. */
     void (*packet)(struct trace *t, struct pkt *p, bool match);
     /* -i: no packet is left that has arrived; called at least ten times a second */
@@ -232,7 +232,8 @@ extern const struct trace_cmd check_cmd, explain_cmd, flows_cmd, ops_cmd, ladder
         return trace_main(&command##_cmd, argc, argv);                                                                 \
     }
 
-/* Write t->out if it holds 64 KiB or more. */
+/* Write t->out; trace_flush(): if it holds 64 KiB or more. */
+void trace_flush_now(struct trace *t);
 void trace_flush(struct trace *t);
 /* Of a command that analyses only packets that pass -Y: if it is given, say on standard error what that means. */
 void trace_tell_filter(const struct trace *t);

@@ -87,11 +87,11 @@ static int start(struct trace *t)
     return status;
 }
 
-static void early(struct trace *t, const struct pkt *p)
+static void judge(struct trace *t, const struct pkt *p)
 {
     for (unsigned i = 0; i < job_of(t)->n; i++)
-        if (parts[i]->early)
-            parts[i]->early(job_of(t)->part[i], p);
+        if (parts[i]->judge)
+            parts[i]->judge(job_of(t)->part[i], p);
 }
 
 static void packet(struct trace *t, struct pkt *p, bool match)
@@ -172,4 +172,4 @@ static void stop(struct trace *t)
     }
 }
 
-TRACE_CMD(all, .option = option, .early = early, .packet = packet, .drops = drops, .stop = stop)
+TRACE_CMD(all, .option = option, .judge = judge, .packet = packet, .drops = drops, .stop = stop)

@@ -354,7 +354,7 @@ static struct conn_table *conns(struct trace *t)
     return judge_conns(job_of(t)->judge);
 }
 
-static void early(struct trace *t, const struct pkt *p)
+static void judge(struct trace *t, const struct pkt *p)
 {
     struct job *job = job_of(t);
 
@@ -509,5 +509,5 @@ static void init(struct trace *t)
 }
 
 TRACE_CMD(check, .digests = true, .shares = true, .rows = "finding", .init = init, .option = option, .conns = conns,
-          .expect = expect, .early = early, .packet = packet, .drops = drops, .stop = stop, .clashes = clashes,
+          .expect = expect, .judge = judge, .packet = packet, .drops = drops, .stop = stop, .clashes = clashes,
           .cases = cases)

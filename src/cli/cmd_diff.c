@@ -108,7 +108,7 @@ static int first_start(struct trace *t)
     return reading_start(&first_of(t)->reading, t);
 }
 
-static void first_early(struct trace *t, const struct pkt *p)
+static void judge_first(struct trace *t, const struct pkt *p)
 {
     analyses_packet(&first_of(t)->reading.found, p);
 }
@@ -138,7 +138,7 @@ static int read_first(const struct trace *t, const char **file, struct diff_side
     static const struct trace_cmd cmd = {.name = "diff",
                                          .size = sizeof(struct first),
                                          .start = first_start,
-                                         .early = first_early,
+                                         .judge = judge_first,
                                          .drops = first_drops,
                                          .end = first_end,
                                          .stop = first_stop};
@@ -238,7 +238,7 @@ static int start(struct trace *t)
     return reading_start(&job->reading, t);
 }
 
-static void early(struct trace *t, const struct pkt *p)
+static void judge(struct trace *t, const struct pkt *p)
 {
     analyses_packet(&job_of(t)->reading.found, p);
 }
@@ -278,5 +278,5 @@ static void stop(struct trace *t)
     diff_side_free(job_of(t)->b);
 }
 
-TRACE_CMD(diff, .init = init, .option = option, .foreign = foreign, .instead = instead, .early = early, .drops = drops,
+TRACE_CMD(diff, .init = init, .option = option, .foreign = foreign, .instead = instead, .judge = judge, .drops = drops,
           .stop = stop, .compares = true)

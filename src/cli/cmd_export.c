@@ -324,7 +324,7 @@ static void packet(struct trace *t, struct pkt *p, bool match)
         figures_frame(job->figures, p);
 }
 
-static void early(struct trace *t, const struct pkt *p)
+static void judge(struct trace *t, const struct pkt *p)
 {
     analyses_packet(&job_of(t)->found, p);
 }
@@ -434,5 +434,5 @@ static void stop(struct trace *t)
     figures_free(job->figures);
 }
 
-TRACE_CMD(export, .option = option, .early = early, .packet = packet, .drops = drops, .filter_shows = true,
+TRACE_CMD(export, .option = option, .judge = judge, .packet = packet, .drops = drops, .filter_shows = true,
           .stop = stop)

@@ -88,7 +88,7 @@ static int pass_start(struct trace *t)
     return analyses_begin(&pass_of(t)->found, t->observer, &o) ? EXIT_OK : cli_error("out of memory");
 }
 
-static void pass_early(struct trace *t, const struct pkt *p)
+static void pass_judge(struct trace *t, const struct pkt *p)
 {
     analyses_packet(&pass_of(t)->found, p);
 }
@@ -128,7 +128,7 @@ static int first_pass(const struct trace *t, const char **files, size_t n, uint3
     static const struct trace_cmd cmd = {.name = "report",
                                          .size = sizeof(struct pass),
                                          .start = pass_start,
-                                         .early = pass_early,
+                                         .judge = pass_judge,
                                          .drops = pass_drops,
                                          .end = pass_end,
                                          .stop = pass_stop};

@@ -90,7 +90,7 @@ static int start(struct trace *t)
     return EXIT_OK;
 }
 
-static void early(struct trace *t, const struct pkt *p)
+static void judge(struct trace *t, const struct pkt *p)
 {
     struct pass *s = (struct pass *)t;
 
@@ -136,7 +136,7 @@ int found_first_pass(const struct found_opts *o, struct marks *m)
     static const struct trace_cmd cmd = {.name = "decode",
                                          .size = sizeof(struct pass),
                                          .start = start,
-                                         .early = early,
+                                         .judge = judge,
                                          .drops = drops,
                                          .end = end,
                                          .stop = stop};
