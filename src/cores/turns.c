@@ -128,15 +128,7 @@ static void look_ahead(const struct turns *t, const struct batch *b, uint32_t at
         t->o.ahead(t->o.user, &b->frames[i]);
 }
 
-/* Packet `i` is used next by the function of a turn. `first`: by none before. */
-static void come_to(struct turns *t, struct batch *b, uint32_t i, bool first)
-{
-    batch_fetch(b, i);
-    if (first)
-        batch_settle(b, i, &t->longest, &t->o.decode);
-}
-
-/* What the packets of a batch have shown is known to those who read. */
+/* What the packets of a batch have shown is known to those who read from now on. */
 static void make_known(struct turns *t)
 {
     pthread_mutex_lock(&t->lock);
@@ -147,7 +139,8 @@ static void make_known(struct turns *t)
 static void pass_packets(struct turns *t, struct batch *b)
 {
     for (uint32_t i = 0; i < b->n; i++) {
-        come_to(t, b, i, true);
+        batch_fetch(b, i);
+        batch_settle(b, i, &t->longest, &t->o.decode);
         t->o.early(t->o.user, &b->pkts[i]);
     }
     make_known(t);
@@ -161,9 +154,11 @@ static void take_packets(struct turns *t, struct part *part)
     t->enough |= atomic_load(&t->broken);
     for (uint32_t i = 0; i < b->n && !t->enough; i++) {
         struct turn *turn = part->turns ? &part->turns[i] : &none;
+        batch_fetch(b, i);
         if (t->o.ahead)
             look_ahead(t, b, i);
-        come_to(t, b, i, !t->o.early);
+        if (!t->o.early)
+            batch_settle(b, i, &t->longest, &t->o.decode);
         t->enough = !t->o.take(t->o.user, &b->pkts[i], turn);
         turn->end = (uint32_t)part->said.len;
     }

@@ -6,9 +6,14 @@
  *     one:    read 0  dissect 0  take 0   read 2  dissect 2  take 2 ...
  *     other:          read 1  dissect 1   take 1  read 3 ...
  *
- * One thread reads at a time, and one takes. What is done for each packet may be of two parts, early() and take(): then
- * one thread is in early() at a time, and another one may be in take(). Packets and frames never leave the thread that
- * made them; what moves between the processors' caches is what is known of the connections, once for a batch.
+ * One thread reads at a time, and one takes. Packets and frames never leave the thread that made them; what moves
+ * between the processors' caches is what is known of the connections, once for a batch.
+ *
+ * What is done with a packet may have two parts that share nothing but the packet, early() and take(). Each has turns
+ * of its own, so that two threads are in them at a time, with different batches:
+ *
+ *     one:    ... early 0  take 0   read 2  dissect 2  early 2  take 2 ...
+ *     other:  ...          early 1  take 1  read 3 ...
  *
  * If packets are shown, the thread makes the text of its batch while others take theirs, and writes it when the text
  * of all batches before was written. What is shown does not depend on the number of threads. */
@@ -52,9 +57,8 @@ struct turns_opts {
     bool (*read)(void *reader, struct frame *f, uint32_t *tag, bool *stays);
     void *reader;          /* its argument */
     struct chunks *chunks; /* they are told of batches; NULL: no data stay where they are */
-    /* The first part of take(), which has nothing in common with the other part but the packet: each packet, by one
-     * thread at a time, any, before take() gets it. The last packets may come though take() says: enough. NULL: there
-     * is none. */
+    /* Each packet before take() gets it, by one thread at a time, any. It may get packets behind the one with which
+     * take() has enough. NULL: there is only take(). */
     void (*early)(void *user, struct pkt *p);
     /* This frame is taken soon, by the thread that takes. NULL: that is of no use. */
     void (*ahead)(void *user, const struct frame *f);
