@@ -121,7 +121,6 @@ struct sim_traffic *sim_traffic_new(struct sim *s, const struct traffic_config *
     t->due = NS_NEVER;
     c = settle(t, *config);
     if (traffic_init(&t->t, &c, &sim_ways, false) == 0) {
-        /* a loan may be over long before the ACK of the message that lent it */
         /* a key may be back long before the ACK of the message that lent it, whose work requests stay until then */
         t->conn.max_send_wr =
             t->t.c.tx_depth + (traffic_lends(&c) ? max_u32(TRAFFIC_LOANS, t->t.c.tx_depth) * TRAFFIC_LOAN_WRS : 0);
