@@ -121,12 +121,12 @@ static bool is_rest_of_read(struct req_dir *h, const struct pkt *p)
     return k && p->have & H_RETH && p->reth.va == k->va + before && p->reth.rkey == k->rkey;
 }
 
-/* PSNs of requests, at most, that a path may lose before the capture while it fails: 268 MB of 4096 bytes each. */
+/* Requests, at most, that the failing path may lose before they reach the tap: 268 MB in packets of 4096 bytes. */
 #define LOST_AT_FAILURE (1u << 16)
 
 /* Whether request `p`, with MigReq set, continues the requests of `flow`, which had it clear: it has the next PSN, or
- * retransmits a request. That one may have been acknowledged: the ACK may have been lost on the failed path. Or it may
- * have been lost there itself, before the capture. */
+ * retransmits a request. That one may have been acknowledged: the ACK may have been lost on the failed path. It may
+ * also retransmit one that the failed path lost before the tap, so that its PSN is ahead of all that were seen. */
 static enum goes_on goes_on(void *user, uint32_t flow, const struct pkt *p)
 {
     struct observer *o = user;

@@ -468,7 +468,7 @@ static void take_behind(struct req_dir *h, const struct pkt *p, uint32_t span, e
         s->way = packet_way(p);
         s->copies += s->copies < UINT8_MAX;
         s->same = 0;
-    } else if (as != SEEN_OLD) { /* which would take the place of a later one */
+    } else if (as != SEEN_OLD) { /* a later PSN has its slot */
         sent_put(h, p, message_of(h, p, SEEN_LATE));
         req_dir_sent(h, psn)->late = true;
     }

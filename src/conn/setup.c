@@ -5,6 +5,7 @@
 #include "dissect/pkt.h"
 #include "dissect/socket/smc.h"
 #include "dissect/ulp/service.h"
+#include "src/transport/cm.h"
 
 #define REQ_DELAYED (100 * NS_PER_MS) /* no network delivers a REQ so long after the RTU that was sent behind it */
 
@@ -367,16 +368,11 @@ static void learn_gids(struct conn_table *t, struct conn_known *k, const struct 
     conn_learn(t, k);
 }
 
-/* Whether a REP connects the queue pairs of the REQ `r`. It does not behind a DREQ, where the RTU was lost; nor, with
- * another transaction id, if the REQ has had its REP, or its connection is over: then it answers a later REQ with the
- * same communication id. */
+/* Whether a REP connects the queue pairs of the REQ `r`: not one that is sent again behind the DREQ, as the RTU was
+ * lost. */
 static bool connects(const struct setup_req *r, const struct setup_msg *rep)
 {
-    bool known = r->passive_id == rep->half.id;
-
-    if (rep->cm.mad.tid != r->tid && (r->over || (r->passive_id && !known)))
-        return false;
-    return !r->over || !known;
+    return !cm_rep_is_of_other(&rep->cm, r->tid, r->over, r->passive_id) && !(r->over && r->passive_id == rep->half.id);
 }
 
 static void learn_rep(struct learner *l, struct conn_table *t, const struct pkt *p, const struct setup_msg *msg)

@@ -47,20 +47,10 @@ static bool exchange_along(struct judge *j, struct cm_packet *c)
     return true;
 }
 
-/* True if the REP answers another REQ than that of its exchange, with the same communication id: the exchange is over,
- * or has another REP. */
-static bool answers_another(const struct cm_packet *c)
-{
-    const struct cm_exchange *s = c->s;
-
-    return c->m->mad.attr_id == CM_REP && c->m->mad.tid != s->req.m.mad.tid &&
-           (s->ended || (s->rep.copies && c->m->rep.local_id != s->passive_id));
-}
-
 /* Set c->s, the exchange of a message other than a REQ, and c->from_active. False if the REQ was not seen. */
 static bool exchange_of(struct judge *j, struct cm_packet *c)
 {
-    return exchange_along(j, c) && !answers_another(c);
+    return exchange_along(j, c) && !cm_rep_is_of_other(c->m, c->s->req.m.mad.tid, c->s->ended, c->s->passive_id);
 }
 
 unsigned cm_lacks(const struct judge *j, const struct cm_exchange *s)
@@ -146,13 +136,15 @@ static void check_retransmission(struct judge *j, struct cm_copies *o, const str
 /* --- One function per message type ------------------------------------------------------------ */
 
 /* True if the REQ is a copy that was due when it was sent, before the connection was established, and that the network
- * delayed. */
+ * delayed, or doubled. */
 static bool is_delayed_req(const struct cm_packet *c, ns_t since)
 {
     const struct cm_copies *req = &c->s->req;
+    ns_t gap = c->p->frame->ts - req->ts;
 
     return !c->s->ended && since <= COPY_WITHIN && CM_HAS(&req->m, req, remote_timeout) &&
-           c->p->frame->ts - req->ts >= cm_time(req->m.req.remote_timeout) && cm_msg_same(c->m, &req->m);
+           (gap >= cm_time(req->m.req.remote_timeout) || (gap <= COPY_WITHIN && req->copies > 1)) &&
+           cm_msg_same(c->m, &req->m);
 }
 
 /* True if the REQ begins another connection, to which the active side gives the communication id of one that ended, or

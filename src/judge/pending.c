@@ -277,7 +277,7 @@ static bool may_be_again(const struct judge *j, const struct pkt *p, uint32_t fl
 
 /* True if responses before had acknowledged all that had been seen, and new requests since then have lower PSNs than
  * the response, and none was retransmitted: no request was missed, the clocks of the two directions agree, and they
- * belong together. Requests that come so soon may have been sent before the response, all of them. */
+ * belong together. The latest of them must be captured so late that it was not sent before the response. */
 static bool goes_on(const struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w)
 {
     const struct req_dir *h = j->flows[flow].dir;

@@ -145,6 +145,14 @@ static bool pairing_is_doubtful(const struct judge *j, uint32_t flow)
     return judge_another_may_be_meant(j, flow);
 }
 
+bool judge_may_have_come(const struct judge *j, uint32_t flow, uint32_t psn)
+{
+    uint32_t peer = j->flow[flow].peer;
+    const struct jflow *r = peer == FLOW_NONE ? NULL : &j->flows[peer];
+
+    return r && r->unmatched && psn_diff(psn, r->unmatched_first) >= 0 && psn_diff(psn, r->unmatched_last) <= 0;
+}
+
 bool judge_has_timeout(const struct judge *j, uint32_t flow)
 {
     return j->flow[flow].params.timeout_known == PARAM_STATED || j->o.ack_timeout >= 0;

@@ -87,6 +87,9 @@ bool judge_tap_at_responder(const struct judge *j, uint32_t flow, const struct p
 /* True if nothing more will tell whether the responses that count as those to the requests of `flow` are: CM, a TCP
  * exchange or the user says so, or many have fitted. */
 bool judge_pairing_is_settled(const struct judge *j, uint32_t flow);
+/* True if the response to PSN `psn` of `flow` may be one of those that came before it was known to which of several
+ * queue pairs they belong. */
+bool judge_may_have_come(const struct judge *j, uint32_t flow, uint32_t psn);
 /* True if the ACK timeout of the requester in `flow` is known; it may be off. */
 bool judge_has_timeout(const struct judge *j, uint32_t flow);
 /* Whether it may have run out within `took` ns, by the time stamps of packet `p`; NULL: the capture has ended. False if

@@ -118,7 +118,9 @@ static bool check_demand(struct judge *j, const struct judged *a, struct found *
     t->reported = true;
     *f = found_of(req_demand_rule(u->resume_why), a->flow);
     f->cause = implied ? req_dir_read(a->h, t->psn, 0)->frame : a->h->seq.frame;
-    f->lacks = j->backwards || a->h->disorder || a->h->vague || a->h->loose ? N_COMPLETE : 0;
+    if (j->backwards || a->h->disorder || a->h->vague || a->h->loose ||
+        (implied && judge_may_have_come(j, a->flow, t->psn)))
+        f->lacks = N_COMPLETE;
     f->wrong = "the requester goes on with {seen}, expected {expected}";
     f->expected = say(j, "PSN %u again", t->psn);
     f->seen = say(j, "PSN %u", a->p->bth.psn);

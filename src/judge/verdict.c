@@ -286,13 +286,19 @@ static bool has_migrated(const struct judged *a)
     return k->path_changed && s && s->ts_first <= k->path_ts && a->h->rsp_packets && a->h->rsp_ts >= s->ts;
 }
 
+/* True if the response whose loss demands the retransmission may have come all the same. */
+static bool may_be_answered(const struct judge *j, const struct judged *a, const struct verdict *v)
+{
+    return a->f->shadow->req.u.resume_why == WHY_IMPLIED_NAK && judge_may_have_come(j, a->flow, (uint32_t)v->expected);
+}
+
 /* Needs (N_*) of rule `v->rule` that are certainly met, or missing, for this request. */
 static void needs_of_request(const struct judge *j, const struct judged *a, const struct verdict *v, unsigned *has,
                              unsigned *lacks)
 {
     unsigned traits = rule_table[v->rule].traits;
     bool timer = judge_has_timeout(j, a->flow);
-    bool unsure = may_be_copy(j, a, v) || a->h->disorder || a->as != SEEN_AGAIN;
+    bool unsure = may_be_copy(j, a, v) || may_be_answered(j, a, v) || a->h->disorder || a->as != SEEN_AGAIN;
 
     *has = *lacks = 0;
     if (traits & T_AGAIN) {

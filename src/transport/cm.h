@@ -238,6 +238,10 @@ struct verdict cm_msg_check(const struct cm_msg *m, const struct cm_wire *w);
 struct verdict cm_msg_check_one(unsigned i, const struct cm_msg *m, const struct cm_wire *w);
 /* Check a REP against its REQ: same transaction id; initiator depth at most the REQ's responder resources. */
 struct verdict cm_rep_check(const struct cm_msg *m, uint64_t tid, unsigned resp_res);
+/* Whether message `m` is a REP to another REQ with the same communication id, which was not seen, and not to the one
+ * with transaction id `tid`: the transaction id differs, and the connection of that REQ is over, or its REP came from
+ * `passive_id` (0: no REP was seen). */
+bool cm_rep_is_of_other(const struct cm_msg *m, uint64_t tid, bool over, uint32_t passive_id);
 /* Check that a DREQ names the queue pair `qpn` of its receiver; one whose number was not captured passes. */
 struct verdict cm_dreq_check(const struct cm_msg *m, uint32_t qpn);
 /* Check the communication ids of a message other than REQ, SIDR_REQ and SIDR_REP: `local` is its sender's (0: not known

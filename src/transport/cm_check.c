@@ -185,6 +185,11 @@ struct verdict cm_rep_check(const struct cm_msg *m, uint64_t tid, unsigned resp_
     return verdict_pass();
 }
 
+bool cm_rep_is_of_other(const struct cm_msg *m, uint64_t tid, bool over, uint32_t passive_id)
+{
+    return m->mad.attr_id == CM_REP && m->mad.tid != tid && (over || (passive_id && m->rep.local_id != passive_id));
+}
+
 struct verdict cm_dreq_check(const struct cm_msg *m, uint32_t qpn)
 {
     if (CM_HAS(m, dreq, remote_qpn) && m->dreq.remote_qpn != qpn)
