@@ -201,16 +201,19 @@ bool paths_learn_migration(struct conn_table *t, const struct conn_key *k, const
     bool may_be = p->bth.migreq && p->op->flags & OPF_REQUEST && t->goes_on;
     uint32_t i = may_be ? *conn_qpn_chain(t, k->tap, k->dqpn) : FLOW_NONE;
     const struct flow *of = NULL;
-    unsigned n = 0, found = 0;
+    unsigned n = 0, found[SENT_AGAIN + 1] = {0};
+    enum goes_on best = GOES_NOT_ON;
 
     for (; i != FLOW_NONE && n < SAME_QPN; i = conn_next_in(t, BY_QPN, i), n++) {
         const struct flow *f = &t->flows[i];
         bool same = f->tap == k->tap && f->dqpn == k->dqpn && !paths_go_back(t->paths, k, f);
         enum goes_on goes = same ? t->goes_on(t->user, i, p) : GOES_NOT_ON;
-        of = goes == GOES_ON ? f : of;
-        found += goes != GOES_NOT_ON;
+        of = goes > best ? f : of;
+        best = goes > best ? goes : best;
+        found[goes]++;
     }
-    if (found != 1 || !of || i != FLOW_NONE)
+    /* a request that is sent again tells its flow, even if its PSN is the next one of another */
+    if (best < GOES_ON || found[best] != 1 || (best == GOES_ON && found[MAY_GO_ON]) || i != FLOW_NONE)
         return false;
     conn_learn_path(t, &(struct conn_path){.addr = {of->src, of->dst},
                                            .alt = {k->src, k->dst},

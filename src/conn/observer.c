@@ -147,8 +147,10 @@ static enum goes_on goes_on(void *user, uint32_t flow, const struct pkt *p)
                : same->reth == request_reth(p) && same->args == request_args(p) && same->len == p->payload_len;
     if (same->opcode != p->bth.opcode || !like)
         return GOES_NOT_ON;
+    if (same->reth || same->args)
+        return SENT_AGAIN;
     /* packets without RETH are much alike: it may be one of the other direction, if that is not in the capture */
-    return same->reth || same->args || conn_flow_at(o->conns, flow)->peer != FLOW_NONE ? GOES_ON : MAY_GO_ON;
+    return conn_flow_at(o->conns, flow)->peer != FLOW_NONE ? GOES_ON : MAY_GO_ON;
 }
 
 static uint32_t take_number(void *user)
