@@ -346,7 +346,8 @@ static bool breaks_nak(const struct re_view *t, struct verdict *v)
         if (r->dead)
             return false;
         fail(v, RULE_NAK_01, "PSN", r->epsn_lo, psn);
-        v->needs = psn_diff(psn, r->epsn_hi) > 0 ? N_START : 0; /* else it may have come before the capture */
+        /* else it may have come before the capture, or the first request seen was ahead of it and was dropped */
+        v->needs = psn_diff(psn, r->epsn_hi) > 0 || r->epsn_lo == r->p.psn ? N_START : 0;
         return true;
     }
     if (sequence && !r->nak_due && psn_diff(r->seen_hi, psn_add(psn, 1)) <= 0)
