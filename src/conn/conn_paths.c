@@ -166,9 +166,13 @@ void conn_learn_path(struct conn_table *t, const struct conn_path *p)
     struct paths *x = t->paths;
     uint32_t link = path_find(x, &p->alt[0], &p->alt[1], p->qpn[1]), entry;
 
-    if ((addr_eq(&p->addr[0], &p->alt[0]) && addr_eq(&p->addr[1], &p->alt[1])) ||
-        (link != NONE && same_path(&x->entries[entry_of(link)].p, p)))
+    if (addr_eq(&p->addr[0], &p->alt[0]) && addr_eq(&p->addr[1], &p->alt[1]))
         return;
+    if (link != NONE && same_path(&x->entries[entry_of(link)].p, p)) {
+        /* an earlier connection of these queue pairs may have had other ACK timeouts */
+        memcpy(x->entries[entry_of(link)].p.timeout, p->timeout, sizeof p->timeout);
+        return;
+    }
     if (x->n < PATHS_MAX) {
         entry = x->n++;
     } else {

@@ -174,7 +174,8 @@ static void random_hosts(struct play *p, struct prng *r)
           vlan ? " vlan" : "", p->sim.ep[0].policies.ack->name, arg, window, every, credits ? " credits" : "");
 }
 
-static void random_net(struct play *p, struct prng *r)
+/* A node of the network that loses, doubles, reorders, delays or damages packets. */
+static void random_node(struct play *p, struct prng *r)
 {
     static const char *const nodes[] = {"loss=0.5%",
                                         "loss=3%",
@@ -190,24 +191,28 @@ static void random_net(struct play *p, struct prng *r)
                                         "corrupt=1%",
                                         "corrupt=1%/icrc",
                                         "truncate=1%/5"};
+    char words[64];
+    unsigned i = prng_below(r, ARRAY_LEN(nodes)), dirs = PICK(r, 1, 2, 3, 3);
+    bool bad = nodes[i][0] == 'c' || nodes[i][0] == 't';
 
+    p->corrupts |= bad;
+    p->truncates |= nodes[i][0] == 't';
+    snprintf(words, sizeof words, "%s%s", nodes[i], percent(r, 30) ? " before" : "");
+    play_net(p, words, dirs);
+    about(p, " %s (%u)", words, dirs);
+    for (unsigned h = 0; h < NET_HOSTS && nodes[i][1] == 'a'; h++) {
+        p->conn.peer[h].av.tclass = ECN_CAPABLE; /* who is marked sends CNPs, but for rxe */
+        p->sim.ep[h].congestion.cnps = !p->rxe;
+        p->sim.ep[h].congestion.np = np_config_default();
+    }
+}
+
+static void random_net(struct play *p, struct prng *r)
+{
     p->sim.net.delay = (ns_t)PICK(r, 200, 1000, 5000, 50000);
     about(p, " delay=%u", (unsigned)p->sim.net.delay);
-    for (unsigned n = prng_below(r, 4); n > 0; n--) {
-        char words[64];
-        unsigned i = prng_below(r, ARRAY_LEN(nodes)), dirs = PICK(r, 1, 2, 3, 3);
-        bool bad = nodes[i][0] == 'c' || nodes[i][0] == 't';
-        p->corrupts |= bad;
-        p->truncates |= nodes[i][0] == 't';
-        snprintf(words, sizeof words, "%s%s", nodes[i], percent(r, 30) ? " before" : "");
-        play_net(p, words, dirs);
-        about(p, " %s (%u)", words, dirs);
-        for (unsigned h = 0; h < NET_HOSTS && nodes[i][1] == 'a'; h++) {
-            p->conn.peer[h].av.tclass = 2; /* ECN capable: who is marked sends CNPs, but for rxe */
-            p->sim.ep[h].congestion.cnps = !p->rxe;
-            p->sim.ep[h].congestion.np = np_config_default();
-        }
-    }
+    for (unsigned n = prng_below(r, 4); n > 0; n--)
+        random_node(p, r);
 }
 
 /* Two paths, of which the first one fails, for a time or for good. */
@@ -253,9 +258,38 @@ static void random_congestion(struct play *p, struct prng *r)
         c->np = np_config_default();
         if (!cc_parse(&c->cc, scheme, &e) || !np_parse(&c->np, cnp, &e))
             fail("no congestion control", e.msg);
-        p->conn.peer[h].av.tclass = 2;
+        p->conn.peer[h].av.tclass = ECN_CAPABLE;
     }
     about(p, "; congested: %s, CNPs %s", scheme, cnp);
+}
+
+static bool harsh; /* play_harshly() */
+
+void play_harshly(void)
+{
+    harsh = true;
+}
+
+#define HARSH_MTU 512 /* with more, conversations of thousands of packets take too long */
+
+/* What is rare, often: paths that fail, PSNs of both directions near each other, more packets outstanding than the
+ * judge remembers, more that the network does to them. */
+static void random_harsh(struct play *p, struct prng *r)
+{
+    bool stays = p->rxe && p->conn.peer[0].retry_cnt == 7; /* it retries for ever, and never migrates */
+
+    if (qp_is_reliable(p->traffic.type) && !stays && !p->conn.alternate && percent(r, 40))
+        random_migration(p, r);
+    if (p->sim.ep[0].mtu <= HARSH_MTU && percent(r, 15))
+        random_large(p, r);
+    if (percent(r, 50)) {
+        p->traffic.psn_given = true;
+        p->conn.psn[0] = prng_below(r, 1u << 24);
+        p->conn.psn[1] = (p->conn.psn[0] + prng_below(r, 8)) & PSN_MASK;
+        about(p, " near");
+    }
+    for (unsigned n = 1 + prng_below(r, 2); n > 0; n--)
+        random_node(p, r);
 }
 
 void play_random(struct play *p, uint64_t seed)
@@ -277,6 +311,8 @@ void play_random(struct play *p, uint64_t seed)
         random_large(p, &r);
     if (seed % PLAY_CONGESTED == 5)
         random_congestion(p, &r);
+    if (harsh)
+        random_harsh(p, &r);
 }
 
 /* --- Playing ---------------------------------------------------------------------------------- */

@@ -5,6 +5,8 @@
 #include "gen/sim/traffic.h"
 #include "tests/property/trace.h"
 
+#define ECN_CAPABLE 2 /* traffic class of hosts in a network that marks */
+
 /* A conversation: everything that determines its course, and its result. */
 struct play {
     struct sim_config sim;
@@ -24,6 +26,8 @@ struct play {
 
 /* Defaults: one RC connection with CM, RoCEv2 over IPv4, nothing lost. */
 void play_init(struct play *p, uint64_t seed);
+/* From now on play_random() makes often what is rare. */
+void play_harshly(void);
 /* Everything by chance from `seed`. */
 void play_random(struct play *p, uint64_t seed);
 /* Add nodes to the network: words of rdmagen's --net. Exits if they are not understood. */

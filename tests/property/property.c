@@ -4,6 +4,7 @@
  *                                         captures lack
  *     property N...                       the same for these conversations
  *     property --rounds R ...             each conversation is captured and cut R times more, in ways drawn anew
+ *     property --harsh ...                other conversations, in which what is rare is often
  *     property --seed N --write DIR       the same for one conversation, and write what was judged to DIR
  *     property --matrix [--write DIR]     commit every fault, and print what is found of it at which tap
  *
@@ -380,9 +381,11 @@ static void judge_two(const struct options *opt, struct play *p, bool later, boo
     if (!q)
         exit(2);
     play_random(q, p->sim.seed + 1);
-    for (unsigned h = 0; h < NET_HOSTS && ((p->nv && q->rxe) || (p->rxe && q->nv)); h++)
+    for (unsigned h = 0; h < NET_HOSTS && ((p->nv && q->rxe) || (p->rxe && q->nv)); h++) {
         q->sim.ep[h].profile = EP_STRICT; /* the judge has one profile: q's is p's then */
-    if (!later && !p->sim.no_cm)          /* their communication ids may be the same, as those of one host are not */
+        q->sim.ep[h].congestion.cnps |= q->conn.peer[h].av.tclass == ECN_CAPABLE; /* soft-RoCE sends none */
+    }
+    if (!later && !p->sim.no_cm) /* their communication ids may be the same, as those of one host are not */
         q->sim.no_cm = true;
     if (!later)
         set_apart(q);
@@ -538,13 +541,11 @@ static void converse_all(const struct options *opt, char **seeds, struct totals 
 
 int main(int argc, char **argv)
 {
-    static const struct option longs[] = {{"seed", required_argument, NULL, 's'},
-                                          {"count", required_argument, NULL, 'n'},
-                                          {"cuts", required_argument, NULL, 'c'},
-                                          {"rounds", required_argument, NULL, 'r'},
-                                          {"write", required_argument, NULL, 'w'},
-                                          {"matrix", no_argument, NULL, 'm'},
-                                          {0}};
+    static const struct option longs[] = {
+        {"seed", required_argument, NULL, 's'}, {"count", required_argument, NULL, 'n'},
+        {"cuts", required_argument, NULL, 'c'}, {"rounds", required_argument, NULL, 'r'},
+        {"harsh", no_argument, NULL, 'h'},      {"write", required_argument, NULL, 'w'},
+        {"matrix", no_argument, NULL, 'm'},     {0}};
     struct options opt = {.seed = 1, .count = 1, .progress = isatty(STDERR_FILENO)};
     struct totals n = {0};
     int c;
@@ -565,6 +566,8 @@ int main(int argc, char **argv)
             opt.rounds = number(optarg);
         if (c == 'w')
             opt.dir = optarg;
+        if (c == 'h')
+            play_harshly();
         opt.matrix |= c == 'm';
     }
     if (opt.matrix)

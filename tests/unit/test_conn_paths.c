@@ -110,6 +110,17 @@ Test(conn_paths, the_path_has_its_own_ack_timeout)
     cr_expect_eq(conn_flow_at(table, back)->params.timeout, 9, "of the requests that host 2 sends");
 }
 
+Test(conn_paths, a_later_connection_of_the_same_paths_has_its_own_ack_timeout)
+{
+    uint32_t back;
+
+    learn(2, 18);
+    learn(2, 10);
+    back = seen(1, 2, 0x11);
+    seen(2, 2, 0x11);
+    cr_expect_eq(conn_flow_at(table, back)->params.timeout, 10);
+}
+
 Test(conn_paths, a_connection_of_its_own_ends_a_path)
 {
     struct conn_known k = known(2);
