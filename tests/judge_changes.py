@@ -292,9 +292,10 @@ def late_on(mutate):
 
 
 def lap(p):
-    """A DREQ becomes a LAP that proposes 192.168.78.1 and .2."""
+    """A DREQ becomes a LAP that proposes 192.168.78.1 and .2, to queue pair 0x11."""
     p.put(p.bth + ATTR, 2, 0x19)
     p.data[p.bth + BODY + 8:p.bth + BODY + 232] = bytes(224)
+    p.put(p.bth + BODY + 12, 3, 0x11)
     for off, last in ((24, 1), (40, 2)):
         p.data[p.bth + BODY + off:p.bth + BODY + off + 16] = bytes(10) + b"\xff\xff" + bytes((192, 168, 78, last))
 

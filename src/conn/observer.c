@@ -374,6 +374,31 @@ static bool may_be_reset(const struct observer *o, const struct event *e)
                              : e->as == SEEN_GAP && how != PAIR_CM && psn_diff(e->p->bth.psn, e->h->next) > TRACK_SENT;
 }
 
+/* Whether request `p` may retransmit what is remembered of its PSN. */
+static bool is_like_before(struct req_dir *h, const struct pkt *p)
+{
+    const struct sent *s = req_dir_sent(h, p->bth.psn);
+
+    if (!s)
+        return is_rest_of_read(h, p);
+    return s->opcode == p->bth.opcode && s->reth == request_reth(p) && s->args == request_args(p) &&
+           s->len == p->payload_len;
+}
+
+/* Whether a request after a long silence is the first one of another connection of the same queue pairs, without CM
+ * that was captured: it is not what the requester would send next, nor a retransmission. */
+static bool is_used_again(const struct observer *o, const struct event *e)
+{
+    struct req_dir *h = e->h;
+    bool cm = o->opts.complete && o->flow[e->flow].paired_by == PAIR_CM;
+
+    if (LIKELY(e->p->frame->ts - h->last_ts <= QPN_REUSED_AFTER) || cm || !(e->p->op->flags & OPF_START))
+        return false;
+    if (e->as == SEEN_NEW)
+        return h->fatal.have;
+    return e->as != SEEN_COPY && (e->as != SEEN_AGAIN || !is_like_before(h, e->p));
+}
+
 /* The queue pair was reset: neither the CM parameters nor the path MTU derived from packets hold any more. */
 static void apply_reset(struct observer *o, const struct event *e)
 {
@@ -393,7 +418,8 @@ static enum why_back why_back(struct observer *o, const struct event *e)
     return go_back_why(&o->dirs[e->flow]->go_backs, e->h, e->p);
 }
 
-/* A request whose PSN is not the next one: decide whether the queue pair was reset, or why its requester goes back. */
+/* A request whose PSN is not the next one, or that follows a fatal NAK: decide whether the queue pair was reset, or why
+ * its requester goes back. */
 static __attribute__((noinline)) void look_closer(struct observer *o, struct event *e)
 {
     if (e->as == SEEN_AGAIN || e->as == SEEN_RESTART)
@@ -402,7 +428,7 @@ static __attribute__((noinline)) void look_closer(struct observer *o, struct eve
         e->as = SEEN_AGAIN;
         return;
     }
-    if (o->opts.cautious && may_be_reset(o, e))
+    if (o->opts.cautious && (may_be_reset(o, e) || is_used_again(o, e)))
         e->as = SEEN_RESTART;
     if (o->opts.cautious && e->as == SEEN_RESTART)
         apply_reset(o, e);
@@ -434,7 +460,7 @@ ALWAYS_INLINE void see_request(struct observer *o, const struct pkt *p, uint32_t
     if (UNLIKELY(!e->h->pmtu && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
         req_dir_set_pmtu(e->h, p->payload_len);
     e->as = (uint8_t)req_dir_classify(e->h, p);
-    if (UNLIKELY(e->as != SEEN_NEW))
+    if (UNLIKELY(e->as != SEEN_NEW || e->h->fatal.have))
         look_closer(o, e);
     if (UNLIKELY(conn_moved(o->conns, flow))) { /* its first try along this path is no retry */
         e->moved = true;

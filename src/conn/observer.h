@@ -15,6 +15,9 @@
 #include "src/conn/setup.h"
 
 #define OBSERVER_SUBS 16 /* subscribers of one observer at most */
+/* ns: a queue pair that was idle for so long may have been reset or destroyed: its number may be another one's by now.
+ * No source states a time: it is far above the ACK timeouts in use. */
+#define QPN_REUSED_AFTER (10 * NS_PER_S)
 
 struct iwarp;
 struct observer;

@@ -211,7 +211,8 @@ static void take_rep(struct judge *j, struct cm_packet *c)
         judge_chosen(j, conn_tap_of(c->p->frame), &c->src, CHOSE_PSN, c->m->rep.psn);
     }
     cm_ends_rep(j, c);
-    c->s->passive_id = c->m->rep.local_id;
+    /* after REPs with different ids (CM-03) either may be in use */
+    c->s->passive_id = c->s->rep.copies > 1 && c->s->passive_id != c->m->rep.local_id ? 0 : c->m->rep.local_id;
     v = cm_rep_check(c->m, req->mad.tid, CM_HAS(req, req, resp_res) ? req->req.resp_res : UINT8_MAX);
     if (!verdict_ok(v))
         cm_found(j, c->p, cm_found_of(j, c->m, v, c->s->req.frame));
@@ -241,10 +242,24 @@ static void take_end(struct cm_packet *c)
     c->s->ended_ts = c->p->frame->ts;
 }
 
-static void take_rtu(struct cm_packet *c)
+void cm_check_tid(struct judge *j, const struct cm_packet *c, uint64_t tid, uint32_t cause)
+{
+    struct found f;
+
+    if (c->m->mad.tid == tid)
+        return;
+    f = cm_found_of(j, c->m, verdict_fail(RULE_CM_02, "transaction id", tid, c->m->mad.tid), cause);
+    f.severity = SEV_W;   /* receivers go by the communication ids */
+    f.needs = N_COMPLETE; /* else it may answer another message */
+    cm_found(j, c->p, f);
+}
+
+static void take_rtu(struct judge *j, struct cm_packet *c)
 {
     if (!c->from_active || !c->s->rep.copies)
         return;
+    if (!c->s->ended && c->m->rtu.remote_id == c->s->passive_id)
+        cm_check_tid(j, c, c->s->req.m.mad.tid, c->s->req.frame);
     c->s->established = true;
     c->s->established_ts = c->p->frame->ts;
 }
@@ -252,8 +267,12 @@ static void take_rtu(struct cm_packet *c)
 /* A DREQ or DREP: its sender sends no further requests. */
 static void take_close(struct judge *j, struct cm_packet *c)
 {
+    const struct cm_copies *dreq = &c->s->dreq[!c->from_active];
+
     take_end(c);
     c->s->closed = true;
+    if (c->m->mad.attr_id == CM_DREP && dreq->copies)
+        cm_check_tid(j, c, dreq->m.mad.tid, dreq->frame);
     if (c->m->mad.attr_id == CM_DREP)
         c->s->drep[c->from_active] = true;
     cm_ends_close(j, c, flow_from(j, c));
@@ -265,16 +284,21 @@ static void take_rej(struct judge *j, struct cm_packet *c)
     cm_ends_close(j, c, flow_from(j, c));
 }
 
-static void take_dreq(struct judge *j, struct cm_packet *c)
+/* Whether a DREQ or LAP names the queue pair of its receiver, which ignores another one. */
+static bool names_receiver(struct judge *j, const struct cm_packet *c)
 {
     uint32_t qpn = cm_qpn_of(c, c->from_active);
-    struct verdict v = qpn == CONN_NO_QPN ? verdict_pass() : cm_dreq_check(c->m, qpn);
+    struct verdict v = qpn == CONN_NO_QPN ? verdict_pass() : cm_qpn_check(c->m, qpn);
 
-    if (!verdict_ok(v)) {
+    if (!verdict_ok(v))
         cm_found(j, c->p, cm_found_of(j, c->m, v, c->from_active ? c->s->rep.frame : c->s->req.frame));
-    } else { /* the receiver ignores the other one: no DREP is due */
+    return verdict_ok(v);
+}
+
+static void take_dreq(struct judge *j, struct cm_packet *c)
+{
+    if (names_receiver(j, c)) /* else no DREP is due */
         check_retransmission(j, &c->s->dreq[c->from_active], c);
-    }
     take_close(j, c);
 }
 
@@ -314,6 +338,7 @@ static void take_sidr_rep(struct judge *j, const struct cm_packet *c)
     d->have = d->from_sidr = true;
     d->qkey = c->m->sidr_rep.qkey;
     d->frame = frame_u32(c->p);
+    d->ts = c->p->frame->ts;
 }
 
 /* --- Any message ------------------------------------------------------------------------------ */
@@ -422,7 +447,7 @@ static void take(struct judge *j, struct cm_packet *c)
         take_rej(j, c);
         break;
     case CM_RTU:
-        take_rtu(c);
+        take_rtu(j, c);
         break;
     case CM_DREQ:
         take_dreq(j, c);
@@ -434,6 +459,7 @@ static void take(struct judge *j, struct cm_packet *c)
         take_mra(j, c);
         break;
     case CM_LAP:
+        names_receiver(j, c);
         cm_take_lap(j, c);
         break;
     case CM_APR:

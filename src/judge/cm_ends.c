@@ -491,13 +491,21 @@ void cm_ends_sidr_rep(struct judge *j, const struct cm_packet *c)
 {
     struct cm_ends *e = sidr_find(j, c, false, c->m->sidr_rep.request_id);
 
-    if (!e)
+    if (!e) {
         judge_cm_unmatched(j, c);
-    else if (!e->rep_frame)
-        e->rep_frame = frame_u32(c->p);
+        return;
+    }
+    cm_check_tid(j, c, e->tid, e->frame);
+    e->rep_frame = e->rep_frame ? e->rep_frame : frame_u32(c->p);
 }
 
 /* --- After the end of a connection ------------------------------------------------------------ */
+
+/* True if the queue pair numbers may be those of another connection, which was agreed on elsewhere. */
+static bool is_of_another(const struct pkt *p, const struct jflow *f)
+{
+    return p->frame->ts - f->closed.ts > QPN_REUSED_AFTER;
+}
 
 /* True if the packet comes so long after its sender closed the connection that it was not in flight then. */
 static bool is_long_after(const struct judge *j, const struct pkt *p, const struct jflow *f)
@@ -524,6 +532,8 @@ void judge_cm_late_request(struct judge *j, const struct judged *a)
 {
     bool late = is_long_after(j, a->p, a->f), fresh = a->as == SEEN_NEW || a->as == SEEN_GAP;
 
+    if (is_of_another(a->p, a->f))
+        return;
     /* else the packet may have been reordered with the DREQ or DREP */
     if (late ? fresh || a->as == SEEN_AGAIN : fresh)
         report_after_close(j, a->p, a->flow, a->f, late ? N_COMPLETE : N_TAP_REQ);
@@ -533,6 +543,7 @@ void judge_cm_late_response(struct judge *j, const struct judged *a)
 {
     const struct jflow *f = &j->flows[a->own];
 
-    if (is_long_after(j, a->p, f) && psn_in(a->p->bth.psn, a->h->start, (a->h->next - a->h->start) & PSN_MASK))
+    if (is_long_after(j, a->p, f) && !is_of_another(a->p, f) &&
+        psn_in(a->p->bth.psn, a->h->start, (a->h->next - a->h->start) & PSN_MASK))
         report_after_close(j, a->p, a->flow, f, N_COMPLETE);
 }

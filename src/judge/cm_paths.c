@@ -8,7 +8,11 @@ void cm_take_lap(struct judge *j, struct cm_packet *c)
     cm_ends_of(j, c->s)->lap = true;
     if (!c->s->rep.copies)
         return;
-    *l = (struct lap){.tap = conn_tap_of(c->p->frame), .frame = frame_u32(c->p), .exchange = c->s->key};
+    *l = (struct lap){.tap = conn_tap_of(c->p->frame),
+                      .frame = frame_u32(c->p),
+                      .exchange = c->s->key,
+                      .tid = c->m->mad.tid,
+                      .from_active = c->from_active};
     if (!CM_HAS(c->m, lap, rgid)) {
         l->accepted = true; /* a path that is not known */
         return;
@@ -20,9 +24,28 @@ void cm_take_lap(struct judge *j, struct cm_packet *c)
     l->qpn[1] = cm_qpn_of(c, c->from_active);
 }
 
+/* The transaction id of an APR is that of a LAP of its receiver. */
+static void check_apr_tid(struct judge *j, const struct cm_packet *c)
+{
+    const struct lap *of = NULL;
+
+    for (unsigned i = 0; i < LAPS; i++) {
+        const struct lap *l = &j->lap[i];
+        if (!l->frame || l->exchange != c->s->key || l->from_active == c->from_active)
+            continue;
+        if (l->tid == c->m->mad.tid)
+            return;
+        of = l;
+    }
+    if (of)
+        cm_check_tid(j, c, of->tid, of->frame);
+}
+
 void cm_take_apr(struct judge *j, struct cm_packet *c)
 {
     bool any = false;
+
+    check_apr_tid(j, c);
 
     for (unsigned i = 0; i < LAPS; i++)
         if (j->lap[i].frame && j->lap[i].exchange == c->s->key) {

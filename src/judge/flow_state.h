@@ -120,6 +120,14 @@ struct cm_closed {
     ns_t ts;
 };
 
+/* A request whose PSN is too far from those before to be of the same connection, inside a connection of CM. */
+struct leap {
+    uint32_t frame; /* 0: none */
+    uint32_t cause; /* frame of the request before */
+    uint32_t next;  /* PSN expected */
+    uint32_t psn;   /* its PSN */
+};
+
 /* Whether a new connection of the same queue pairs may have begun unnoticed. */
 struct another {
     enum { ANOTHER_NO, ANOTHER_MAYBE, ANOTHER_LIKELY } is;
@@ -196,6 +204,7 @@ struct jflow {
     uint32_t rests_peer, rests_conn;
     bool mid_stream;           /* the first request seen was not the first one of the queue pair */
     struct pending_fail gap;   /* with has_gap: skipped PSNs */
+    struct leap leap;          /* that was not acknowledged */
     struct pending_fail early; /* with has_early: a response with a PSN that was not sent */
     /* Congestion: packets of this flow marked CE; CNPs in this flow. */
     uint64_t ce, cnps;

@@ -532,6 +532,9 @@ static void check_qkey(struct judge *j, const struct pkt *p)
     }
     conn_addr_of(p, &src, &dst);
     d = ud_dest(j, conn_tap_of(p->frame), &dst, p->bth.dqpn);
+    if (UNLIKELY(p->frame->ts - d->ts > QPN_REUSED_AFTER))
+        d->have = d->from_sidr = false;
+    d->ts = p->frame->ts;
     if (d->have && UNLIKELY(d->qkey != p->deth.qkey))
         judge_found(
             j, p,

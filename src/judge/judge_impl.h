@@ -424,6 +424,8 @@ void pending_crossed(struct judge *j, const struct pkt *p, uint32_t flow);
 void pending_gap_acked(struct judge *j, const struct judged *a);
 /* A sequence NAK: it proves that the PSN it names was skipped. */
 bool pending_nak(struct judge *j, const struct judged *a, struct found *f);
+/* Is a request acknowledged that note_leap() kept? */
+bool pending_leap(struct judge *j, const struct judged *a, struct found *f);
 /* After a packet of `flow`, or at the end (`now`): report pending failures that no packet refuted in time. `p` may
  * be NULL. */
 void pending_review(struct judge *j, const struct pkt *p, uint32_t flow, bool now);
@@ -461,6 +463,8 @@ struct found cm_found_of(struct judge *j, const struct cm_msg *m, struct verdict
 const char *cm_differing(struct judge *j, const struct cm_msg *m, const struct cm_msg *other);
 /* Report it: a failure that concerns no flow. `p` may be NULL. */
 void cm_found(struct judge *j, const struct pkt *p, struct found f);
+/* CM-02: an answer has another transaction id than `tid`, that of the message in frame `cause`, which it answers. */
+void cm_check_tid(struct judge *j, const struct cm_packet *c, uint64_t tid, uint32_t cause);
 /* Failures that assume that the first REQ seen began the exchange need N_COMPLETE if it was seen at the start of the
  * capture: it may be a retransmission, and messages before it were not captured. Retransmissions are one response
  * timeout apart, and no packet is in flight for longer. Once a REP and an RTU followed the REQ, nothing came before. */

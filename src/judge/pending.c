@@ -188,6 +188,23 @@ bool pending_nak(struct judge *j, const struct judged *a, struct found *f)
     return true;
 }
 
+/* The responder acknowledges the request whose PSN is far from those before. */
+bool pending_leap(struct judge *j, const struct judged *a, struct found *f)
+{
+    const struct leap k = a->f->leap;
+
+    if (a->p->bth.psn != k.psn)
+        return false;
+    a->f->leap.frame = 0;
+    *f = found_of(RULE_SEQ_01, a->flow);
+    f->frame = k.frame;
+    f->cause = k.cause;
+    f->expected = say(j, "PSN %u", k.next);
+    f->seen = say(j, "PSN %u", k.psn);
+    f->text = "The requester skipped a PSN, and the responder took the request nevertheless.";
+    return true;
+}
+
 /* True if so many packets followed that a packet captured out of order would have refuted the failure. */
 static bool has_waited(const struct jflow *f, const struct pending_fail *w, bool now)
 {

@@ -274,6 +274,19 @@ static bool check_reuse(struct judge *j, const struct judged *a, struct found *f
     return true;
 }
 
+/* A PSN so far from the others that it would be another connection's, though this one was begun by the connection
+ * manager and not closed: a fault, once the responder has taken the request. */
+static void note_leap(struct judge *j, const struct judged *a)
+{
+    const struct flow *c = &j->flow[a->flow];
+    bool closed = a->f->closed.frame || (c->peer != FLOW_NONE && j->flows[c->peer].closed.frame);
+    bool begun = a->h->from_start && c->paired_by == PAIR_CM && c->have_psn && a->h->start == c->psn;
+
+    a->f->leap.frame = 0;
+    if (begun && !closed && a->p->bth.psn != c->psn && a->p->bth.opcode >> 5 == a->h->service && !is_reuse(j, a))
+        a->f->leap = (struct leap){frame_u32(a->p), a->h->last_frame, a->h->next, a->p->bth.psn};
+}
+
 /* A PSN before the first one, which CM has named: no request of the connection has it. */
 static bool check_before_first(struct judge *j, const struct judged *a, struct found *f)
 {
@@ -318,6 +331,7 @@ static const struct judge_check checks[] = {
 /* The check of a request that may begin a new connection; before the state of the old one is reset. */
 static const struct judge_check before_reset[] = {
     {AS(RESTART), RULE_SEQ_11, check_reuse},
+    {AS(RESTART), .takes = note_leap},
 };
 
 /* True if no row of checks[] would find or remember anything about the request. */

@@ -186,6 +186,7 @@ enum {
     CLOSED = 1u << 13,   /* its sender has closed or refused the connection */
     ANOTHER = 1u << 14,  /* another connection of the same queue pairs may have begun */
     IGNORED = 1u << 15,  /* the first one since a gap that nothing was said about */
+    LEAPT = 1u << 16,    /* an ACK while a request with a PSN far from those before was not acknowledged */
 };
 
 /* The checks of a response, in the order of their findings, for responses of one of `kinds`; they run before the
@@ -199,6 +200,7 @@ static const struct judge_check checks[] = {
     {IGNORED, RULE_NAK_10, check_gap_ignored},    /* was the responder silent about a gap, and able to speak? */
     {EARLY, .takes = pending_early},              /* its request may be captured out of order (pending.c) */
     {EARLY, .takes = msn_early},                  /* or it was sent before the capture (msn.c) */
+    {LEAPT, RULE_NONE, pending_leap},             /* it acknowledges a request far from those before (pending.c) */
     {GAP, .takes = pending_gap_acked},            /* does it cover a PSN that never came? (pending.c) */
     {JUDGED, .takes = judge_response_verdicts},   /* the transport's checks of a responder (verdict.c) */
     {CREDITS, RULE_CM_11, check_credits},         /* credits without end-to-end flow control */
@@ -217,7 +219,7 @@ static unsigned acknowledge_kind(const struct judged *a, const struct pkt *p)
     switch (response_type(p)) {
     case AETH_ACK:
         return (aeth_value(p->aeth.syndrome) != AETH_CREDIT_INVALID ? CREDITS : 0) | (a->h->unsettled ? UNSETTLED : 0) |
-               (UNLIKELY(a->f->has_gap) ? GAP : 0);
+               (UNLIKELY(a->f->has_gap) ? GAP : 0) | (UNLIKELY(a->f->leap.frame) ? LEAPT : 0);
     case AETH_RNR:
         return RNR_NAK;
     case AETH_NAK:

@@ -17,6 +17,7 @@ struct ud_dest {
     uint64_t key;
     uint32_t qkey, frame, sidr_frame;
     bool have, from_sidr;
+    ns_t ts; /* of the latest datagram to it, or of the SIDR_REP */
 };
 #define UD_DESTS 1024
 
@@ -125,6 +126,8 @@ struct lap {
     uint32_t tap;
     uint32_t frame;    /* 0: unused */
     uint64_t exchange; /* key of its exchange */
+    uint64_t tid;      /* transaction id */
+    bool from_active;  /* the active side sent it */
     bool accepted;
 };
 #define LAPS 16

@@ -55,6 +55,8 @@ static const char *value(struct judge *j, const struct judged *a, const struct v
         return write_length(j, p, n, limit);
     if (strcmp(about, "begun") == 0 && limit) /* the opcode of the message before, or none */
         return n ? say(j, "the rest of what %s has begun", opcode_name((uint8_t)n)) : "First or Only";
+    if (strcmp(about, "SSN") == 0 && v->seen == v->expected) /* the probe is a single packet */
+        return say(j, limit ? "one packet of SSN %llu" : "another packet of SSN %llu", (unsigned long long)n);
     if (strcmp(about, "opcode") == 0 || strcmp(about, "begun") == 0)
         return opcode_name((uint8_t)((p->bth.opcode & 0xe0) | (n & 31)));
     if (strcmp(about, "address") == 0 || strcmp(about, "R_Key") == 0 || strcmp(about, "original value") == 0)
@@ -269,9 +271,11 @@ static bool may_have_crossed(const struct judge *j, const struct judged *a, enum
     const struct req_dir *h = a->h;
     const struct sent *s = req_dir_sent(a->h, a->p->bth.psn);
 
-    if (rule == RULE_RTX_02) /* the timeout came first; now the NAK takes effect */
-        return h->seq.have && a->p->bth.psn == h->seq.psn && psn_diff(h->back_psn, h->seq.psn) < 0 &&
-               is_under_way(j, a, &h->seq, h->back_ts);
+    /* the timeout, or an earlier NAK, came first, or the latest copy; now the NAK takes effect */
+    if (rule == RULE_RTX_02)
+        return h->seq.have && a->p->bth.psn == h->seq.psn &&
+               ((psn_diff(h->back_psn, h->seq.psn) < 0 && is_under_way(j, a, &h->seq, h->back_ts)) ||
+                (s && s->ts >= h->seq.ts && is_under_way(j, a, &h->seq, a->p->frame->ts)));
     return (rule == RULE_RTX_01 || rule == RULE_RTX_05) && s && may_time_out(j, a, s->ts) &&
            is_under_way(j, a, rule == RULE_RTX_05 ? &h->rnr : &h->seq, a->p->frame->ts);
 }

@@ -242,8 +242,8 @@ struct verdict cm_rep_check(const struct cm_msg *m, uint64_t tid, unsigned resp_
  * with transaction id `tid`: the transaction id differs, and the connection of that REQ is over, or its REP came from
  * `passive_id` (0: no REP was seen). */
 bool cm_rep_is_of_other(const struct cm_msg *m, uint64_t tid, bool over, uint32_t passive_id);
-/* Check that a DREQ names the queue pair `qpn` of its receiver; one whose number was not captured passes. */
-struct verdict cm_dreq_check(const struct cm_msg *m, uint32_t qpn);
+/* Check that a DREQ or LAP names the queue pair `qpn` of its receiver; one whose number was not captured passes. */
+struct verdict cm_qpn_check(const struct cm_msg *m, uint32_t qpn);
 /* Check the communication ids of a message other than REQ, SIDR_REQ and SIDR_REP: `local` is its sender's (0: not known
  * yet), `remote` its receiver's. */
 struct verdict cm_ids_check(const struct cm_msg *m, uint32_t local, uint32_t remote);

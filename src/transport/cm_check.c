@@ -190,10 +190,12 @@ bool cm_rep_is_of_other(const struct cm_msg *m, uint64_t tid, bool over, uint32_
     return m->mad.attr_id == CM_REP && m->mad.tid != tid && (over || (passive_id && m->rep.local_id != passive_id));
 }
 
-struct verdict cm_dreq_check(const struct cm_msg *m, uint32_t qpn)
+struct verdict cm_qpn_check(const struct cm_msg *m, uint32_t qpn)
 {
-    if (CM_HAS(m, dreq, remote_qpn) && m->dreq.remote_qpn != qpn)
+    if (m->mad.attr_id == CM_DREQ && CM_HAS(m, dreq, remote_qpn) && m->dreq.remote_qpn != qpn)
         return verdict_fail(RULE_CM_07, "remote QPN", qpn, m->dreq.remote_qpn);
+    if (m->mad.attr_id == CM_LAP && CM_HAS(m, lap, remote_qpn) && m->lap.remote_qpn != qpn)
+        return verdict_fail(RULE_CM_07, "remote QPN", qpn, m->lap.remote_qpn);
     return verdict_pass();
 }
 
@@ -206,8 +208,8 @@ struct verdict cm_rx_check(const struct cm_conn *c, const struct cm_msg *m)
     w = order_check((enum cm_state)c->state, c->active, m->mad.attr_id);
     if (verdict_ok(w))
         w = ids_check(c, m);
-    if (verdict_ok(w) && m->mad.attr_id == CM_DREQ)
-        w = cm_dreq_check(m, c->own.qpn);
+    if (verdict_ok(w) && m->mad.attr_id == CM_DREQ) /* a LAP is declined */
+        w = cm_qpn_check(m, c->own.qpn);
     if (verdict_ok(w))
         w = copy_check(c, m);
     if (verdict_ok(w) && m->mad.attr_id == CM_REP)

@@ -66,11 +66,12 @@ static bool breaks_syndrome(const struct re_view *t, struct verdict *v)
     return false;
 }
 
-/* True if a fatal NAK precedes the response: at an endpoint its own, also while it is due; else one that was seen. */
+/* True if a fatal NAK precedes the response: at an endpoint its own, also while it is due; else one that was seen. A
+ * NAK of the refused PSN may be a copy, or older; one of a later PSN needs the refused request to be executed. */
 static bool follows_fatal(const struct re_view *t)
 {
     if (t->watched)
-        return t->u->fatal_seen && !is_nak(t) && psn_diff(t->p->bth.psn, t->u->fatal_psn) >= 0;
+        return t->u->fatal_seen && psn_diff(t->p->bth.psn, t->u->fatal_psn) >= is_nak(t);
     return t->r->dead && !is_data(t) && !(is_nak(t) && t->r->nak_due);
 }
 
@@ -334,7 +335,7 @@ static bool breaks_nak(const struct re_view *t, struct verdict *v)
     uint32_t psn = t->p->bth.psn;
     bool sequence = t->type == AETH_NAK && t->code == NAK_PSN_SEQ, rnr;
 
-    if (LIKELY(!is_nak(t)))
+    if (LIKELY(!is_nak(t)) || (t->watched && follows_fatal(t)))
         return false;
     if (t->watched && !sequence)
         return breaks_refusal_of_acked(t, v);

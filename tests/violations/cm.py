@@ -171,6 +171,12 @@ CASES = [
     case("method Get", "CM-02", ">req; <rep; !>rtu method={1|3}; " + DATA),
     case("method GetResp", "CM-02", ">req; !<rep method={0x81|3}; >rtu; " + DATA),
     case("transaction id of a REP", "CM-02", ">req tid=7; !<rep tid={8|7}; >rtu tid=7; " + DATA),
+    case("transaction id of an RTU", "CM-02", ">req tid=7; <rep tid=7; !>rtu tid={8|7}; " + DATA, MUST_COMPLETE, ELSE),
+    case("transaction id of a DREP", "CM-02", CM + DATA + ">dreq tid=7 at=1000; !<drep tid={8|7} at=1000", MUST_COMPLETE, ELSE),
+    case("transaction id of an APR", "CM-02", CM + DATA + ">lap qpn=$qb tid=7 at=1000; !<apr tid={8|7} at=1000; " + MORE, MUST_COMPLETE, ELSE),
+    case("transaction id of a SIDR_REP", "CM-02", ">sreq service=0x4711 tid=7; !<srep qpn=77 tid={8|7}", MUST_COMPLETE, ELSE),
+    case("queue pair in a LAP", "CM-07", CM + DATA + "!>lap qpn={77|$qb} at=1000; <apr at=1000; " + MORE),
+    case("two million PSNs skipped inside a connection", "SEQ-01", CM + DATA + "!>so {2000000|2}; <ack {2000000|2} m=3; >so {2000001|3}; <ack {2000001|3} m=4", "Q", "ncqrR"),
 
     # the contents of REJ, SIDR_REP, REP, REQ
     case("REJ reason 0", "CM-05", ">req; !<rej %s of=0 reason={0|28}" % BY_B),

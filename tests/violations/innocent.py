@@ -21,9 +21,25 @@ def innocent(name, rule, text, change=None):
 
 
 DATA = ">so 0; <ack 0 m=1; >so 1; <ack 1 m=2; >so 2; <ack 2 m=3"
+IDLE = " at=60000000"  # for a minute: the queue pairs are reset, and connected again without CM
+AFRESH = "<ack %d m=1; >wo %d; <ack %d m=2"
+
+
+def afresh(psn):
+    return ">wo %d%s va=0x9000; " % (psn, IDLE) + AFRESH % (psn, psn + 1, psn + 1)
+
 
 CASES = [
     innocent("checksums of IPv4 headers that hardware computes", "FMT-09", CM + DATA, sums(b"\0\0")),
     innocent("only the first checksums of IPv4 headers are 0", "FMT-09", DATA, sums(b"\0\0", 2)),
+    innocent("the PSN of a refused WRITE, after a reset", "SEQ-11", ">wo 0 rk=9; <nak2 0 m=0; " + afresh(0)),
+    innocent("a PSN behind that of a refused WRITE, after a reset", "NAK-04", DATA + "; >wo 3 rk=9; <nak2 3 m=3; " + afresh(100)),
+    innocent("the PSN next to that of a refused WRITE, after a reset", "NAK-08", DATA + "; >wo 3 rk=9; <nak2 3 m=3; " + afresh(4)),
+    innocent("the PSN of a SEND that got no answer, after a reset", "SEQ-11", "".join(">so 0 at=%d; " % (300000 * i) for i in range(8)) + afresh(0)),
+    innocent("a later PSN, after a reset", "SEQ-01", DATA + "; " + afresh(900)),
+    innocent("an earlier PSN, after a reset", "ACK-06", DATA + "; " + afresh(1)),
+    innocent("a NAK that comes just before the packet is sent that it asks for", "RTX-02",
+             CM + ">so 0; <ack 0 m=1; >so 1; >so 2; >so 3; <nak0 1 m=1; >so 1 at=1; <nak0 2 m=2 at=1; >so 2 at=1; >so 2 at=1; >so 3; <ack 3 m=4"),
+    innocent("numbers of a closed connection, agreed on anew without CM", "CM-13", CM + DATA + "; >dreq at=1000; <drep at=1000; " + afresh(500)),
     innocent("the DSCP of a host's packets was rewritten by a tap", "FMT-09", CM + DATA, sums(None)),
 ]

@@ -37,6 +37,9 @@ CASES += [case("%s that nobody asked for, before the message of its PSN" % ghost
 CASES += [case("%s that answers a %s" % (ghost, use), "RDA-05", MID + ">%s 1; !{<%s 1 m=8|}; <ack 1 m=8" % (use, ghost)) for ghost in ("ro", "aack") for use in ("so", "wo")]
 CASES += [case("%s far ahead" % ghost, "RDA-05", ON + "!{<%s 900 m=1|}; >so 1; <ack 1 m=2; >so 2; <ack 2 m=3" % ghost, COMPLETE, NOT_COMPLETE) for ghost in ("ro", "aack")]
 
+CASES += [case("%s behind a fatal NAK, of a later PSN" % kind, "NAK-04", ON + ">so 1; >so 2; <nak2 1 m=1; {!<%s 2 m=%d|}" % (nak, m))
+          for kind, nak, m in (("another fatal NAK", "nak2", 1), ("a fatal NAK with another MSN", "nak2", 2), ("an RNR NAK", "rnr1", 1), ("a sequence NAK", "nak0", 1))]
+
 CASES += [case("MSN stuck, %s" % k, "ACK-06", MID + ">%s 1; %s={7|8}" % (k, "!" + answer(k, 1, 0)[:-2])) for k in ONLY + ("faa", "cas")]
 CASES += [case("MSN jumps, %s" % k, "ACK-06", MID + ">%s 1; %s={12|8}" % (k, "!" + answer(k, 1, 0)[:-2]), COMPLETE, NOT_COMPLETE) for k in ONLY + ("faa", "cas")]  # requests that the capture lacks may count, too
 CASES += [case("MSN counts packets, %s" % k, "ACK-06", MID + BEFORE[k] + ">%s 3; !<ack 3 m={10|8}" % k, COMPLETE, NOT_COMPLETE) for k in LAST]  # requests that the capture lacks may count, too
