@@ -367,11 +367,11 @@ static bool is_uc_reset(const struct event *e)
 static bool may_be_reset(const struct observer *o, const struct event *e)
 {
     unsigned how = o->opts.complete ? o->flow[e->flow].paired_by : PAIR_NONE;
+    bool far = e->as == SEEN_GAP && how != PAIR_CM && psn_diff(e->p->bth.psn, e->h->next) > TRACK_SENT;
 
     if (UNLIKELY(e->h->service == SVC_UC))
-        return how != PAIR_CM && is_uc_reset(e);
-    return e->as == SEEN_OLD ? how <= PAIR_PSN
-                             : e->as == SEEN_GAP && how != PAIR_CM && psn_diff(e->p->bth.psn, e->h->next) > TRACK_SENT;
+        return (far && e->p->op->flags & OPF_START) || (how != PAIR_CM && is_uc_reset(e));
+    return e->as == SEEN_OLD ? how <= PAIR_PSN : far;
 }
 
 /* Whether request `p` may retransmit what is remembered of its PSN. */
