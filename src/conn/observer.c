@@ -126,7 +126,7 @@ static bool is_rest_of_read(struct req_dir *h, const struct pkt *p)
 
 /* Whether request `p`, with MigReq set, continues the requests of `flow`, which had it clear: it has the next PSN, or
  * retransmits a request. That one may have been acknowledged: the ACK may have been lost on the failed path. It may
- * also retransmit one that the failed path lost before the tap, so that its PSN is ahead of all that were seen. */
+ * also retransmit one that the failed path lost before the tap, whose PSN is ahead of all that were seen, or before. */
 static enum goes_on goes_on(void *user, uint32_t flow, const struct pkt *p)
 {
     struct observer *o = user;
@@ -140,8 +140,10 @@ static enum goes_on goes_on(void *user, uint32_t flow, const struct pkt *p)
         return goes_on_with_next(h, last, p);
     same = request_at(h, p->bth.psn);
     if (!same)
-        return psn_in(p->bth.psn, h->start, ((h->next - h->start) & PSN_MASK) + LOST_AT_FAILURE) ? MAY_GO_ON
-                                                                                                 : GOES_NOT_ON;
+        return psn_in(p->bth.psn, psn_add(h->start, PSN_MASK + 1 - LOST_AT_FAILURE),
+                      ((h->next - h->start) & PSN_MASK) + 2 * LOST_AT_FAILURE)
+                   ? MAY_GO_ON
+                   : GOES_NOT_ON;
     like = same->psn != p->bth.psn
                ? is_rest_of_read(h, p)
                : same->reth == request_reth(p) && same->args == request_args(p) && same->len == p->payload_len;
