@@ -171,8 +171,9 @@ typedef void conn_flow_over(void *user, uint32_t flow, bool restart);
 /* Callback: whether a recent request of flow `flow` has PSN `psn`. */
 typedef bool conn_has_psn(void *user, uint32_t flow, uint32_t psn);
 /* Callback: whether request `p`, of an unknown flow, continues the requests of `flow` along another path because its
- * sender has migrated. MAY_GO_ON: it would retransmit a request that is no longer remembered. GOES_ON: it has the next
- * PSN. SENT_AGAIN: it is the same request, with the same virtual address, R_Key and length, or the rest of a READ. */
+ * sender has migrated. MAY_GO_ON: it may retransmit a request that is no longer remembered, or was lost before the tap.
+ * GOES_ON: it has the next PSN, or is like a request without RETH. SENT_AGAIN: it is the same request, with the same
+ * virtual address, R_Key and length, or asks for the rest of a READ. */
 enum goes_on { GOES_NOT_ON, MAY_GO_ON, GOES_ON, SENT_AGAIN };
 typedef enum goes_on conn_goes_on(void *user, uint32_t flow, const struct pkt *p);
 void conn_table_user(struct conn_table *t, void *user, conn_flow_over *over, conn_has_psn *has_psn,

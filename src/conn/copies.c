@@ -12,6 +12,22 @@ bool copy_has_same_headers(const struct pkt *p, const struct sent *s)
            s->args == request_args(p);
 }
 
+/* Whether request `p` may read the rest of a READ among whose responses is its PSN. */
+static bool is_rest_of_read(struct req_dir *h, const struct pkt *p)
+{
+    const struct read_req *k = p->op->flags & OPF_READ_REQ ? req_dir_read(h, p->bth.psn, 0) : NULL;
+    uint64_t before = k ? (uint64_t)((p->bth.psn - k->psn) & PSN_MASK) * h->pmtu : 0;
+
+    return k && p->have & H_RETH && p->reth.va == k->va + before && p->reth.rkey == k->rkey;
+}
+
+bool copy_may_repeat(struct req_dir *h, const struct pkt *p)
+{
+    const struct sent *s = req_dir_sent(h, p->bth.psn);
+
+    return s ? copy_has_same_headers(p, s) : is_rest_of_read(h, p);
+}
+
 /* The ICRC that the latest copy `s` would have with the payload of `p`: header bits that may differ are taken from
  * `s`. 0: not known. */
 static uint32_t icrc_with_payload(const struct pkt *p, const struct sent *s)

@@ -9,6 +9,9 @@ struct pkt;
 
 /* Whether request `p` and the latest copy `s` of its PSN have the same headers and length. */
 bool copy_has_same_headers(const struct pkt *p, const struct sent *s);
+/* Whether request `p` may retransmit the request of its PSN, or ask for the rest of the READ among whose responses that
+ * PSN is. False if neither is remembered. */
+bool copy_may_repeat(struct req_dir *h, const struct pkt *p);
 /* Whether request `p`, with the headers and length of the latest copy `s`, certainly carries other bytes: both ICRCs
  * were right, and differ by more than what else may differ accounts for (IP identification, UDP source port, flags of
  * the BTH). */

@@ -112,15 +112,6 @@ static enum goes_on goes_on_with_next(const struct req_dir *h, const struct sent
     return GOES_ON;
 }
 
-/* Whether request `p` may read the rest of a READ among whose responses is its PSN. */
-static bool is_rest_of_read(struct req_dir *h, const struct pkt *p)
-{
-    const struct read_req *k = req_dir_read(h, p->bth.psn, 0);
-    uint64_t before = k ? (uint64_t)((p->bth.psn - k->psn) & PSN_MASK) * h->pmtu : 0;
-
-    return k && p->have & H_RETH && p->reth.va == k->va + before && p->reth.rkey == k->rkey;
-}
-
 /* Requests, at most, that the failing path may lose before they reach the tap: 268 MB in packets of 4096 bytes. */
 #define LOST_AT_FAILURE (1u << 16)
 
@@ -132,7 +123,6 @@ static enum goes_on goes_on(void *user, uint32_t flow, const struct pkt *p)
     struct observer *o = user;
     struct req_dir *h = observer_req_dir(o, flow);
     const struct sent *last = h && h->have_next ? request_at(h, psn_prev(h->next)) : NULL, *same;
-    bool like;
 
     if (!last || last->flags & SAYS_MIGRATED || last->opcode >> 5 != p->bth.opcode >> 5)
         return GOES_NOT_ON;
@@ -144,10 +134,7 @@ static enum goes_on goes_on(void *user, uint32_t flow, const struct pkt *p)
                       ((h->next - h->start) & PSN_MASK) + 2 * LOST_AT_FAILURE)
                    ? MAY_GO_ON
                    : GOES_NOT_ON;
-    like = same->psn != p->bth.psn
-               ? is_rest_of_read(h, p)
-               : same->reth == request_reth(p) && same->args == request_args(p) && same->len == p->payload_len;
-    if (same->opcode != p->bth.opcode || !like)
+    if (!copy_may_repeat(h, p))
         return GOES_NOT_ON;
     if (same->reth || same->args)
         return SENT_AGAIN;
@@ -376,29 +363,32 @@ static bool may_be_reset(const struct observer *o, const struct event *e)
     return e->as == SEEN_OLD ? how <= PAIR_PSN : far;
 }
 
-/* Whether request `p` may retransmit what is remembered of its PSN. */
-static bool is_like_before(struct req_dir *h, const struct pkt *p)
+/* When the connection of `flow` last sent a packet, in either direction. */
+static ns_t latest_packet(struct observer *o, uint32_t flow)
 {
-    const struct sent *s = req_dir_sent(h, p->bth.psn);
+    uint32_t peer = o->flow[flow].peer;
+    const struct req_dir *dirs[] = {observer_req_dir(o, flow), peer == FLOW_NONE ? NULL : observer_req_dir(o, peer)};
+    ns_t at = 0;
 
-    if (!s)
-        return is_rest_of_read(h, p);
-    return s->opcode == p->bth.opcode && s->reth == request_reth(p) && s->args == request_args(p) &&
-           s->len == p->payload_len;
+    for (unsigned i = 0; i < ARRAY_LEN(dirs); i++) {
+        const struct req_dir *h = dirs[i];
+        at = h && h->last_ts > at ? h->last_ts : at;
+        at = h && h->rsp_ts > at ? h->rsp_ts : at;
+    }
+    return at;
 }
 
 /* Whether a request after a long silence is the first one of another connection of the same queue pairs, without CM
  * that was captured: it is not what the requester would send next, nor a retransmission. */
-static bool is_used_again(const struct observer *o, const struct event *e)
+static bool is_used_again(struct observer *o, const struct event *e)
 {
-    struct req_dir *h = e->h;
-    bool cm = o->opts.complete && o->flow[e->flow].paired_by == PAIR_CM;
+    bool cm = o->opts.complete && o->flow[e->flow].paired_by == PAIR_CM, begins = e->p->op->flags & OPF_START;
 
-    if (LIKELY(e->p->frame->ts - h->last_ts <= QPN_REUSED_AFTER) || cm || !(e->p->op->flags & OPF_START))
+    if (cm || !begins || e->p->frame->ts - latest_packet(o, e->flow) <= QPN_REUSED_AFTER)
         return false;
     if (e->as == SEEN_NEW)
-        return h->fatal.have;
-    return e->as != SEEN_COPY && (e->as != SEEN_AGAIN || !is_like_before(h, e->p));
+        return e->h->fatal.have;
+    return e->as != SEEN_COPY && (e->as != SEEN_AGAIN || !copy_may_repeat(e->h, e->p));
 }
 
 /* The queue pair was reset: neither the CM parameters nor the path MTU derived from packets hold any more. */
@@ -420,8 +410,8 @@ static enum why_back why_back(struct observer *o, const struct event *e)
     return go_back_why(&o->dirs[e->flow]->go_backs, e->h, e->p);
 }
 
-/* A request whose PSN is not the next one, or that follows a fatal NAK: decide whether the queue pair was reset, or why
- * its requester goes back. */
+/* A request whose PSN is not the next one, or that comes after a long silence: decide whether the queue pair was reset,
+ * or why its requester goes back. */
 static __attribute__((noinline)) void look_closer(struct observer *o, struct event *e)
 {
     if (e->as == SEEN_AGAIN || e->as == SEEN_RESTART)
@@ -462,7 +452,7 @@ ALWAYS_INLINE void see_request(struct observer *o, const struct pkt *p, uint32_t
     if (UNLIKELY(!e->h->pmtu && p->op->flags & (OPF_FIRST | OPF_MIDDLE)))
         req_dir_set_pmtu(e->h, p->payload_len);
     e->as = (uint8_t)req_dir_classify(e->h, p);
-    if (UNLIKELY(e->as != SEEN_NEW || e->h->fatal.have))
+    if (UNLIKELY(e->as != SEEN_NEW || p->frame->ts - e->h->last_ts > QPN_REUSED_AFTER))
         look_closer(o, e);
     if (UNLIKELY(conn_moved(o->conns, flow))) { /* its first try along this path is no retry */
         e->moved = true;

@@ -46,7 +46,6 @@ void cm_take_apr(struct judge *j, struct cm_packet *c)
     bool any = false;
 
     check_apr_tid(j, c);
-
     for (unsigned i = 0; i < LAPS; i++)
         if (j->lap[i].frame && j->lap[i].exchange == c->s->key) {
             any = true;

@@ -70,8 +70,10 @@ static bool breaks_syndrome(const struct re_view *t, struct verdict *v)
  * NAK of the refused PSN may be a copy, or older; one of a later PSN needs the refused request to be executed. */
 static bool follows_fatal(const struct re_view *t)
 {
+    int32_t after = psn_diff(t->p->bth.psn, t->u->fatal_psn);
+
     if (t->watched)
-        return t->u->fatal_seen && psn_diff(t->p->bth.psn, t->u->fatal_psn) >= is_nak(t);
+        return t->u->fatal_seen && (is_nak(t) ? after > 0 : after >= 0);
     return t->r->dead && !is_data(t) && !(is_nak(t) && t->r->nak_due);
 }
 

@@ -175,6 +175,7 @@ CASES = [
     case("transaction id of a DREP", "CM-02", CM + DATA + ">dreq tid=7 at=1000; !<drep tid={8|7} at=1000", MUST_COMPLETE, ELSE),
     case("transaction id of an APR", "CM-02", CM + DATA + ">lap qpn=$qb tid=7 at=1000; !<apr tid={8|7} at=1000; " + MORE, MUST_COMPLETE, ELSE),
     case("transaction id of a SIDR_REP", "CM-02", ">sreq service=0x4711 tid=7; !<srep qpn=77 tid={8|7}", MUST_COMPLETE, ELSE),
+    case("another REP with another id", "CM-03", ">req at=1000; <rep at=1000; !<rep lid={3|2} at=20000; >rtu at=1000; " + DATA),
     case("queue pair in a LAP", "CM-07", CM + DATA + "!>lap qpn={77|$qb} at=1000; <apr at=1000; " + MORE),
     case("two million PSNs skipped inside a connection", "SEQ-01", CM + DATA + "!>so {2000000|2}; <ack {2000000|2} m=3; >so {2000001|3}; <ack {2000001|3} m=4", "Q", "ncqrR"),
 

@@ -16,11 +16,18 @@ def sums(value, n=99):
     return change
 
 
+def datagrams(qkey, fields=""):
+    """Three datagrams: a DETH of this Q_Key and of source queue pair 0; `fields` are those of the first one."""
+    sent = ">soe %d op=0x64 f=- n=72 fill=0 ie=%d q=77 %s; "
+    return sent % (0, qkey, fields) + sent % (1, qkey, "") + sent % (2, qkey, "")
+
+
 def innocent(name, rule, text, change=None):
     return managed("innocent: " + name, rule, text, "", EVERYWHERE, change)
 
 
 DATA = ">so 0; <ack 0 m=1; >so 1; <ack 1 m=2; >so 2; <ack 2 m=3"
+MANY = "".join(">so %d; <ack %d m=%d; " % (i, i, i + 1) for i in range(20))
 IDLE = " at=60000000"  # for a minute: the queue pairs are reset, and connected again without CM
 AFRESH = "<ack %d m=1; >wo %d; <ack %d m=2"
 
@@ -33,13 +40,12 @@ CASES = [
     innocent("checksums of IPv4 headers that hardware computes", "FMT-09", CM + DATA, sums(b"\0\0")),
     innocent("only the first checksums of IPv4 headers are 0", "FMT-09", DATA, sums(b"\0\0", 2)),
     innocent("the PSN of a refused WRITE, after a reset", "SEQ-11", ">wo 0 rk=9; <nak2 0 m=0; " + afresh(0)),
-    innocent("a PSN behind that of a refused WRITE, after a reset", "NAK-04", DATA + "; >wo 3 rk=9; <nak2 3 m=3; " + afresh(100)),
-    innocent("the PSN next to that of a refused WRITE, after a reset", "NAK-08", DATA + "; >wo 3 rk=9; <nak2 3 m=3; " + afresh(4)),
+    innocent("a PSN behind that of a refused WRITE, after a reset", "NAK-04", MANY + ">wo 20 rk=9; <nak2 20 m=20; " + afresh(100)),
+    innocent("the PSN next to that of a refused WRITE, after a reset", "NAK-08", MANY + ">wo 20 rk=9; <nak2 20 m=20; " + afresh(21)),
     innocent("the PSN of a SEND that got no answer, after a reset", "SEQ-11", "".join(">so 0 at=%d; " % (300000 * i) for i in range(8)) + afresh(0)),
-    innocent("a later PSN, after a reset", "SEQ-01", DATA + "; " + afresh(900)),
-    innocent("an earlier PSN, after a reset", "ACK-06", DATA + "; " + afresh(1)),
-    innocent("a NAK that comes just before the packet is sent that it asks for", "RTX-02",
-             CM + ">so 0; <ack 0 m=1; >so 1; >so 2; >so 3; <nak0 1 m=1; >so 1 at=1; <nak0 2 m=2 at=1; >so 2 at=1; >so 2 at=1; >so 3; <ack 3 m=4"),
+    innocent("a later PSN, after a reset", "SEQ-01", MANY + afresh(900)),
     innocent("numbers of a closed connection, agreed on anew without CM", "CM-13", CM + DATA + "; >dreq at=1000; <drep at=1000; " + afresh(500)),
+    innocent("another Q_Key of a queue pair that got no datagrams for a minute", "FMT-16", datagrams(1) + datagrams(7, IDLE)),
+    innocent("another Q_Key than a SIDR_REP has named, a minute later", "CM-15", ">sreq service=0x4711; <srep qpn=77; " + datagrams(7, IDLE)),
     innocent("the DSCP of a host's packets was rewritten by a tap", "FMT-09", CM + DATA, sums(None)),
 ]
