@@ -9,8 +9,9 @@
 
 #include <stdlib.h>
 
-#define VNI_AT     24                  /* struct: VNI with its mark, then two VLANs of 12 bits */
+#define VNI_AT     24                  /* struct: VNI or VSID with its mark, then two VLANs of 12 bits */
 #define VNI_KNOWN  (UINT64_C(1) << 24) /* a VNI of 0 is one, too */
+#define VSID_KNOWN (UINT64_C(1) << 25)
 #define VLANS_MASK UINT64_C(0xffffff)
 
 #define PLACES 4096 /* of each table */
@@ -54,6 +55,9 @@ struct networks {
     struct table requests; /* a request was sent */
 };
 
+/* Flags and protocol of the GRE header of NVGRE: a key and nothing else, with Ethernet behind it (RFC 7637). */
+#define NVGRE (UINT32_C(0x2000) << 16 | ETHERTYPE_TEB)
+
 uint64_t network_of(const struct pkt *p)
 {
     uint64_t vni = 0, vlans = 0;
@@ -69,6 +73,8 @@ uint64_t network_of(const struct pkt *p)
             vlans = 0;
         if (overlay && l->len >= 7)
             vni = VNI_KNOWN | load_be24(d + 4);
+        else if (l->hdr == &gre_hdr && l->len >= 8 && load_be32(d) == NVGRE)
+            vni = VSID_KNOWN | load_be24(d + 4);
     }
     return vni << VNI_AT | vlans;
 }
@@ -78,7 +84,8 @@ void network_put(struct buf *b, uint64_t network)
     unsigned outer = network >> 12 & 0xfffu, inner = network & 0xfffu;
 
     if (network >> VNI_AT)
-        buf_printf(b, "VNI %u%s", (unsigned)(network >> VNI_AT & 0xffffffu), outer | inner ? " " : "");
+        buf_printf(b, "%s %u%s", network >> VNI_AT & VSID_KNOWN ? "VSID" : "VNI",
+                   (unsigned)(network >> VNI_AT & 0xffffffu), outer | inner ? " " : "");
     if (outer)
         buf_printf(b, "VLAN %u.%u", outer, inner);
     else if (inner)
