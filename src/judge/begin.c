@@ -127,6 +127,7 @@ static void begin_new_conn(struct judge *j, const struct pkt *p, uint32_t flow, 
     begin_replicas(j, p, flow, f, true);
     history_begin(j, f, c->have_psn && p->bth.psn == c->psn ? p->bth.psn : history_new_psn(f, p->bth.psn), false);
     f->ack_wait.frame = 0;
+    f->is_refused = false;
     f->has_gap = false;
     f->another.leapt = false;
     f->another.is = closed_of(j, flow)->frame ? ANOTHER_LIKELY : ANOTHER_NO; /* it ended the old connection */

@@ -58,13 +58,16 @@ struct pending_fail {
     uint32_t frame;        /* the frame that shows the failure */
     uint32_t conn_packets; /* jflow.packets at that frame */
     uint8_t rule;
-    const char *what;   /* name of the response */
+    bool needs_start;   /* of skipped PSNs: all requests before them may be older than the capture, and sent again */
+    bool told;          /* of skipped PSNs: a sequence NAK of the first of them has come, and that was reported */
+    uint8_t ack_rule;   /* that the response of `ack_frame` breaks */
+    const char *what;   /* name of the response, or of that of `ack_frame` */
     bool calm;          /* of a response: the clocks of both directions agree, and no request was missed */
     uint64_t again;     /* of a response: requests retransmitted until then */
     uint32_t other;     /* second PSN for the finding's text */
-    uint32_t ack_psn;   /* of skipped PSNs: that of the first ACK that covers them, with `ack_frame` */
-    uint32_t ack_frame; /* frame of that ACK; 0: none yet */
-    ns_t ts;            /* time stamp of the response, or of that ACK */
+    uint32_t ack_psn;   /* of skipped PSNs: that of the first response that covers them, with `ack_frame` */
+    uint32_t ack_frame; /* frame of that response; 0: none yet */
+    ns_t ts;            /* time stamp of the response */
 };
 
 /* A response before any request was seen. */
@@ -82,7 +85,9 @@ struct ack_wait {
     uint32_t psn;
     uint32_t frame; /* 0: none */
     uint32_t path;  /* of the request: kind_state.path */
+    bool told;      /* reported: it is not sent again */
     ns_t ts;
+    ns_t overdue; /* from then on new requests show that it is not sent again; NS_NEVER: no timeout is known */
 };
 
 /* Compare a packet's value `v` with the flow's. `same`: the packet is certainly of the same connection as the packet
@@ -163,6 +168,7 @@ struct jflow {
     bool crossing;                       /* history.crossing is valid */
     bool psn_checked;                    /* the first PSN was compared with CM */
     bool acked;                          /* a request of the flow was acknowledged */
+    bool is_refused;                     /* one was refused for good: dir->fatal */
     bool has_gap, has_early;             /* `gap`, `early` are valid */
     uint8_t owner;                       /* of its addresses, at its tap */
 

@@ -1,5 +1,6 @@
 /* layer 3 (judge): which checks a packet goes through, and in which order; notes about the capture. */
 #include "dissect/ib/cc_wire.h"
+#include "src/judge/cm/cm.h"
 #include "src/judge/judge_impl.h"
 #include "zeros.h"
 
@@ -355,7 +356,7 @@ static const struct {
     unsigned kinds; /* KIND() */
     void (*check)(struct judge *j, const struct pkt *p);
 } checks[] = {
-    {WITH_BTH, judge_cm_early}, /* a REP, before learn() applies it (cm.c) */
+    {WITH_BTH, judge_cm_early}, /* a REP, before learn() applies it (cm/cm.c) */
     {ANY, learn},               /* connections and their parameters (src/conn/setup.c) */
     {KIND(NO_INFINIBAND), judge_foreign},
     {KIND(NO_INFINIBAND), judge_pause}, /* pause frames (pause.c) */
@@ -372,7 +373,7 @@ static const struct {
     {KIND(NO_BTH), judge_headless},       /* cut before the end of the BTH */
     {KIND(CNP), judge_cnp},               /* CNPs (congestion.c) */
     {KIND(DATAGRAM), judge_datagram},     /* UD (header.c) */
-    {KIND(DATAGRAM), judge_cm},           /* connection management (cm.c, cm_params.c) */
+    {KIND(DATAGRAM), judge_cm},           /* connection management (cm/cm.c) */
     {KIND(CONNECTED), judge_connected},   /* RC, UC, XRC: connected_checks[] */
 };
 

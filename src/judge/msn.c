@@ -113,26 +113,27 @@ static bool count_ends(struct req_dir *h, uint32_t psn, uint32_t last, uint32_t 
     return true;
 }
 
-/* After a gap messages are not counted until all has been retransmitted. But between two ACKs the MSN must advance by
- * the messages that end between their PSNs. */
+/* After a gap messages are not counted until all has been retransmitted. But behind an ACK of all that had come in
+ * order, the MSN of the next one must advance by the messages that end until its PSN, and by no more than were sent. */
 static void check_msn_after_gap(struct judge *j, const struct judged *a)
 {
     const struct pkt *p = a->p;
     struct history *t = a->f->history;
     struct found f = found_of(RULE_ACK_06, a->flow);
-    uint32_t ends;
+    uint32_t from = psn_add(t->msn_base.psn, 1), more = (p->aeth.msn - t->msn_base.msn) & PSN_MASK, ends;
+    bool above;
 
     if (!is_plain_ack(p) || LIKELY(a->f->shadow->rsp.u.counted) || !t->msn_base.have)
         return;
     if (psn_diff(p->bth.psn, t->msn_base.psn) <= 0 || psn_diff(p->aeth.msn, t->msn_base.msn) < 0)
         return; /* an ACK of before */
-    if (!count_ends(a->h, psn_add(t->msn_base.psn, 1), p->bth.psn, &ends) ||
-        psn_diff(p->aeth.msn, psn_add(t->msn_base.msn, ends)) >= 0)
+    above = count_ends(a->h, from, psn_prev(executed_end(j, a)), &ends) && more > ends;
+    if (!above && (!count_ends(a->h, from, p->bth.psn, &ends) || more >= ends))
         return;
     f.cause = t->msn_base.frame;
     f.needs = N_COMPLETE | N_TAP_RSP; /* else packets that were not captured may explain the MSN */
     f.lacks = order_is_certain(j, a) ? 0 : N_TAP_RSP;
-    f.expected = say(j, "MSN %u at least", psn_add(t->msn_base.msn, ends));
+    f.expected = say(j, "MSN %u at %s", psn_add(t->msn_base.msn, ends), above ? "most" : "least");
     f.seen = say(j, "MSN %u", p->aeth.msn);
     f.text =
         say(j, "The ACK in frame %u has MSN %u, and %s behind it until this one. The MSN of one of the two is wrong.",

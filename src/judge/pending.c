@@ -14,15 +14,18 @@ void pending_gap(struct judge *j, const struct judged *a)
 {
     const struct req_dir *h = a->h;
     struct jflow *f = a->f;
+    /* a READ or atomic of before the capture, sent again alone: what follows it was acknowledged before */
+    bool may_be_again = f->mid_stream && !f->history->msn.advanced && req_dir_read(a->h, psn_prev(h->next), 0);
 
     (void)j;
-    if (f->has_gap)
+    if (f->has_gap && (!f->gap.told || f->gap.ack_frame))
         return;
     f->has_gap = true;
     f->gap = (struct pending_fail){.psn = h->next,
                                    .frame = frame_u32(a->p),
                                    .conn_packets = (uint32_t)f->packets,
                                    .rule = h->service == SVC_UC ? RULE_SVC_06 : RULE_SEQ_01,
+                                   .needs_start = may_be_again && h->service != SVC_UC,
                                    .other = a->p->bth.psn};
 }
 
@@ -82,13 +85,18 @@ void pending_gap_acked(struct judge *j, const struct judged *a)
 {
     struct pending_fail *w = &a->f->gap;
     struct req_dir *h = a->h;
-    bool covered = !w->ack_frame && psn_diff(a->p->bth.psn, w->psn) >= 0, unsure = h->loose || h->vague;
+    enum rule rule = pending_rule(a->p);
+    /* a sequence NAK of the skipped PSN itself asks for it */
+    bool covered = !w->ack_frame && psn_diff(a->p->bth.psn, w->psn) >= (rule == RULE_NAK_01),
+         unsure = h->loose || h->vague;
     bool complete = judge_have(j, a->flow, a->p) & N_COMPLETE;
 
     if (!covered || !complete || unsure || judge_is_unreadable_near(j, frame_u32(a->p)) || req_dir_sent(h, w->psn))
         return;
     w->ack_frame = frame_u32(a->p);
     w->ack_psn = a->p->bth.psn;
+    w->ack_rule = (uint8_t)rule;
+    w->what = response_name(a->p);
     w->ts = a->p->frame->ts;
 }
 
@@ -175,16 +183,16 @@ void pending_crossing(struct judge *j, const struct judged *a, const struct foun
 /* A sequence NAK for the skipped PSN: its packet is not merely captured out of order. */
 bool pending_nak(struct judge *j, const struct judged *a, struct found *f)
 {
-
-    if (LIKELY(!a->f->has_gap || a->f->gap.psn != a->p->bth.psn))
+    if (LIKELY(!a->f->has_gap || a->f->gap.told || a->f->gap.psn != a->p->bth.psn))
         return false;
     *f = found_of((enum rule)a->f->gap.rule, a->flow);
     f->frame = a->f->gap.frame;
+    f->needs = a->f->gap.needs_start ? N_START : 0;
     f->cause = a->p->frame->number;
     f->expected = say(j, "PSN %u", a->p->bth.psn);
     f->seen = say(j, "PSN %u", a->f->gap.other);
     f->text = "The requester skipped a PSN.";
-    a->f->has_gap = false;
+    a->f->gap.told = true; /* that it is acknowledged all the same is another matter */
     return true;
 }
 
@@ -228,19 +236,38 @@ static bool ends_behind(const struct judge *j, uint32_t flow, const struct pendi
 /* The failures that are reported at once: the functions below write them to `out`, and return their number. */
 #define FAILURES 2
 
-/* An ACK covers the skipped PSN, whose packet has never come, though the capture lacks nothing. */
+/* An ACK, or a NAK of a later PSN, covers the skipped PSN, or an RNR NAK or a fatal NAK refuses it. Its packet has
+ * never come, though the capture lacks nothing. */
 static struct found gap_acked(struct judge *j, uint32_t flow, const struct pending_fail *w)
 {
-    struct found f = found_of(judge_tap_at_responder(j, flow, NULL) ? RULE_ACK_02 : RULE_ACK_03, flow);
+    bool ack = w->ack_rule == RULE_ACK_02, at_responder = judge_tap_at_responder(j, flow, NULL);
+    struct found f = found_of(ack && !at_responder ? RULE_ACK_03 : (enum rule)w->ack_rule, flow);
 
     f.frame = w->ack_frame;
     f.cause = w->frame;
     f.needs = N_START; /* else the PSN may have been sent, and arrived, before the capture */
     f.lacks = ends_behind(j, flow, w) ? N_COMPLETE : 0;
-    f.expected = say(j, "PSN %u at most", psn_prev(w->psn));
-    f.seen = say(j, "ACK of PSN %u", w->ack_psn);
-    f.text = say(j, "PSN %u has not arrived, neither before the ACK nor behind it.", w->psn);
+    f.expected = say(j, "PSN %u at most", w->ack_rule == RULE_NAK_01 ? w->psn : psn_prev(w->psn));
+    f.seen = say(j, "%s of PSN %u", w->what, w->ack_psn);
+    f.text = say(j, "PSN %u has not arrived, neither before the %s nor behind it.", w->psn, ack ? "ACK" : "NAK");
     return f;
+}
+
+/* The skipped PSN comes late, as packet `p`: behind a response that covers it, which is wrong unless the clocks are. */
+static unsigned gap_closes(struct judge *j, const struct pkt *p, uint32_t flow, const struct pending_fail *w,
+                           struct found out[FAILURES])
+{
+    const struct req_dir *h = j->flows[flow].dir;
+    ns_t later = p ? p->frame->ts - w->ts : 0;
+
+    j->flows[flow].has_gap = false;
+    if (!w->ack_frame || later <= CROSSES_WITHIN + judge_step(j, p))
+        return 0;
+    out[0] = gap_acked(j, flow, w);
+    out[0].needs |= N_CLOCK;
+    out[0].lacks = later <= CLOCK_SLACK + judge_step(j, p) || j->backwards || h->copies || h->loose ? N_CLOCK : 0;
+    out[0].text = say(j, "PSN %u arrived only %.3f ms later.", w->psn, (double)later / 1e6);
+    return 1;
 }
 
 /* The skipped PSNs have not come. */
@@ -252,7 +279,10 @@ static unsigned gap_is_real(struct judge *j, uint32_t flow, struct pending_fail 
     j->flows[flow].has_gap = false;
     if (w->ack_frame)
         out[n++] = gap_acked(j, flow, w);
+    if (w->told)
+        return n;
     f.frame = w->frame;
+    f.needs = w->needs_start ? N_START : 0;
     f.expected = say(j, "PSN %u", w->psn);
     f.seen = say(j, "PSN %u", w->other);
     f.text = "The requester skipped a PSN.";
@@ -517,7 +547,7 @@ static unsigned take_decided(struct judge *j, const struct pkt *p, uint32_t flow
     unsigned n = 0;
 
     if (f->has_gap && req_dir_sent(f->dir, f->gap.psn))
-        f->has_gap = false;
+        n += gap_closes(j, p, flow, &f->gap, &out[n]);
     if (f->has_gap && has_waited(f, &f->gap, now))
         n += gap_is_real(j, flow, &f->gap, &out[n]);
     if (f->has_early && psn_diff(f->early.psn, f->dir->next) < 0) {

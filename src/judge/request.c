@@ -1,5 +1,6 @@
 /* layer 3 (judge): rules about the requests of a connection. */
 #include "src/conn/copies.h"
+#include "src/judge/cm/cm.h"
 #include "src/judge/judge_impl.h"
 
 /* --- A request -------------------------------------------------------------------------------- */
@@ -38,57 +39,107 @@ static void begin_ack_wait(struct judge *j, const struct judged *a)
     const struct jflow *f = a->f;
     bool sound = !judge_was_broken(j, a->p) && !f->pkey.pending && !f->service.pending;
     uint32_t peer = j->flow[a->flow].peer;
+    ns_t wait;
 
     if (a->h->service == SVC_UC || !is_expected(a) || !sound)
         return;
     if (peer != FLOW_NONE && j->flows[peer].packets && j->flows[peer].path != f->path)
         return; /* the responder takes another path by now, and drops what comes along this one */
-    a->f->ack_wait = (struct ack_wait){a->p->bth.psn, frame_u32(a->p), f->path, a->p->frame->ts};
+    wait = judge_has_timeout(j, a->flow) ? ack_timeout(f->shadow->req.r.p.timeout) : NS_NEVER;
+    a->f->ack_wait = (struct ack_wait){.psn = a->p->bth.psn,
+                                       .frame = frame_u32(a->p),
+                                       .path = f->path,
+                                       .ts = a->p->frame->ts,
+                                       .overdue = wait == NS_NEVER ? NS_NEVER : a->p->frame->ts + 4 * wait};
 }
 
 /* --- Requests that follow a NAK --------------------------------------------------------------- */
 
-/* A request with a new PSN although the requester has received a fatal NAK: its queue pair has ended. */
-static bool check_after_fatal(struct judge *j, const struct judged *a, struct found *f)
+bool judge_is_after_fatal(struct judge *j, const struct pkt *p, uint32_t own, struct found *f)
 {
-    const struct nak *n = &a->h->fatal;
+    struct jflow *of = &j->flows[own];
+    const struct nak *n = &of->dir->fatal;
 
-    if (LIKELY(!n->have) || aeth_is_undefined(n->syndrome) || a->f->history->after_fatal == n->frame ||
-        psn_diff(a->p->bth.psn, n->psn) <= 0 ||
-        a->p->frame->ts - n->ts_first <= NAK_TAKES_EFFECT + judge_slack(j, a->p))
+    if (!n->have || aeth_is_undefined(n->syndrome) || of->history->after_fatal == n->frame ||
+        p->frame->ts - n->ts_first <= NAK_TAKES_EFFECT + judge_slack(j, p))
         return false;
-    a->f->history->after_fatal = n->frame;
+    of->history->after_fatal = n->frame;
+    *f = found_of(RULE_NAK_08, own);
     f->cause = n->frame;
     f->lacks = j->backwards ? N_CLOCK : 0;
     f->expected = "silence";
-    f->seen = say(j, "%s of PSN %u", a->p->op->name, a->p->bth.psn);
+    f->seen = say(j, "%s of PSN %u", p->op->flags & OPF_RESPONSE ? response_name(p) : p->op->name, p->bth.psn);
     f->text = say(j, "%.3f ms before, the responder refused PSN %u for good (%s). The queue pair is in error.",
-                  (double)(a->p->frame->ts - n->ts_first) / 1e6, n->psn, nak_code_str(aeth_value(n->syndrome)));
+                  (double)(p->frame->ts - n->ts_first) / 1e6, n->psn, nak_code_str(aeth_value(n->syndrome)));
     return true;
 }
 
-/* A request with a new PSN while the requester waits out an RNR NAK. */
-static bool check_rnr_wait(struct judge *j, const struct judged *a, struct found *f)
+/* A request although the requester has received a fatal NAK. One that is sent again may be of another connection, which
+ * begins as this one did, unless the connection manager would have opened it. */
+static bool check_after_fatal(struct judge *j, const struct judged *a, struct found *f)
 {
-    const struct nak *n = &a->h->rnr;
-    ns_t elapsed = a->p->frame->ts - n->ts_first, slack = judge_slack(j, a->p) + CLOCK_SLACK, wait;
+    const struct nak *n = &a->h->fatal;
+    bool again = a->as == SEEN_AGAIN;
 
-    if (LIKELY(!n->have) || n->resent || a->f->history->in_rnr_wait == n->frame || psn_diff(a->p->bth.psn, n->psn) <= 0)
+    if (LIKELY(!n->have) || psn_diff(a->p->bth.psn, n->psn) < (again ? 0 : 1) ||
+        (again && j->flow[a->flow].paired_by != PAIR_CM) || !judge_is_after_fatal(j, a->p, a->flow, f))
         return false;
-    wait = rnr_time(aeth_value(n->syndrome));
-    if (elapsed <= NAK_TAKES_EFFECT + slack || elapsed >= wait - slack)
-        return false;
-    a->f->history->in_rnr_wait = n->frame;
-    f->cause = n->frame;
-    f->expected = say(j, "silence for %.3f ms", (double)wait / 1e6);
-    f->seen = say(j, "%s of PSN %u after %.3f ms", a->p->op->name, a->p->bth.psn, (double)elapsed / 1e6);
-    f->text = "The responder drops whatever comes before the request that it was not ready for.";
+    f->needs = again ? N_COMPLETE : 0;
     return true;
 }
 
 /* A requester that has received a NAK goes back within this time: soft-RoCE goes on with what is posted for tens of ms
  * when its completer runs late. */
 #define NAK_IS_HEEDED NS_PER_S
+
+/* A request with a new PSN while the requester waits out an RNR NAK, or long after, though the request that it is about
+ * was not sent again. */
+static bool check_rnr_wait(struct judge *j, const struct judged *a, struct found *f)
+{
+    const struct nak *n = &a->h->rnr;
+    ns_t elapsed = a->p->frame->ts - n->ts_first, slack = judge_slack(j, a->p) + CLOCK_SLACK, wait;
+    bool over;
+
+    if (LIKELY(!n->have) || n->resent || a->f->history->in_rnr_wait == n->frame || psn_diff(a->p->bth.psn, n->psn) <= 0)
+        return false;
+    wait = rnr_time(aeth_value(n->syndrome));
+    over = elapsed >= wait + NAK_IS_HEEDED && a->h->have_una && a->h->una == n->psn && j->o.profile != PROFILE_NV;
+    if (!over && (elapsed <= NAK_TAKES_EFFECT + slack || elapsed >= wait - slack))
+        return false;
+    a->f->history->in_rnr_wait = n->frame;
+    f->cause = n->frame;
+    f->needs = over ? N_COMPLETE : 0;
+    f->expected = over ? say(j, "PSN %u again", n->psn) : say(j, "silence for %.3f ms", (double)wait / 1e6);
+    f->seen = say(j, "%s of PSN %u after %.3f ms", a->p->op->name, a->p->bth.psn, (double)elapsed / 1e6);
+    f->text = "The responder drops whatever comes before the request that it was not ready for.";
+    return true;
+}
+
+/* True if a request has had no answer for four times the ACK timeout. */
+static inline bool is_overdue(const struct judged *a)
+{
+    return a->f->ack_wait.frame && a->p->frame->ts > a->f->ack_wait.overdue;
+}
+
+/* New requests, although the oldest one without an answer should have been sent again long ago. */
+static bool check_overdue(struct judge *j, const struct judged *a, struct found *f)
+{
+    struct ack_wait *k = &a->f->ack_wait;
+
+    if (!is_overdue(a) || k->told || a->p->frame->ts <= k->overdue + judge_slack(j, a->p) + CLOCK_SLACK)
+        return false;
+    if (a->h->back_ts >= k->ts || k->path != a->f->path || a->f->closed.frame)
+        return false;
+    k->told = true;
+    f->cause = k->frame;
+    f->has = N_CM; /* the timeout is known: from CM or the user */
+    f->lacks = a->h->vague || a->h->disorder || j->backwards ? N_COMPLETE : 0;
+    f->wrong = "the requester goes on with {seen}, expected {expected}";
+    f->expected = say(j, "PSN %u again within %.6f ms", k->psn, (double)(k->overdue - k->ts) / 1e6);
+    f->seen = say(j, "PSN %u after %.6f ms", a->p->bth.psn, (double)(a->p->frame->ts - k->ts) / 1e6);
+    f->text = "Nothing was answered since the request of that PSN, whose ACK timeout had run out long ago.";
+    return true;
+}
 
 /* True if nothing that was seen since makes the retransmission needless that is demanded. */
 static bool is_still_due(const struct judged *a, const struct req_unknown *u)
@@ -313,12 +364,13 @@ static bool check_before_first(struct judge *j, const struct judged *a, struct f
 #define AS(what) (1u << SEEN_##what)
 #define AS_ANY   (~0u)
 static const struct judge_check checks[] = {
-    {AS_ANY, .takes = judge_cm_request},                   /* parameters of CM (cm_params.c) */
+    {AS_ANY, .takes = judge_cm_request},                   /* parameters of CM (cm/params.c) */
     {AS_ANY & ~AS(COPY), .takes = judge_request_verdicts}, /* the transport's checks of a requester (verdict.c) */
     {AS(GAP), .takes = pending_gap},                       /* skipped PSNs (pending.c) */
     {AS(AGAIN), .takes = note_retransmission},             /* retransmissions: notes */
-    {AS(NEW), RULE_NAK_08, check_after_fatal},             /* new requests after a fatal NAK */
+    {AS(NEW) | AS(AGAIN), RULE_NAK_08, check_after_fatal}, /* requests after a fatal NAK */
     {AS(NEW), RULE_RTX_15, check_rnr_wait},                /* new requests while an RNR NAK is waited out */
+    {AS(NEW), RULE_RTX_03, check_overdue},                 /* new requests although an old one is due again */
     {AS(NEW), RULE_NONE, check_demand},                    /* new requests although a NAK demands others */
     {AS(LATE) | AS(OLD), RULE_CM_06, check_before_first},  /* PSNs before the first one that CM has named */
     {AS(AGAIN), RULE_SEC_03, judge_forged},                /* another sender's packet was taken for it (security.c) */
@@ -337,7 +389,7 @@ static const struct judge_check before_reset[] = {
 /* True if no row of checks[] would find or remember anything about the request. */
 static inline bool is_unremarkable(const struct judge *j, const struct judged *a)
 {
-    return a->usual && !a->f->history->keys_at && !(a->p->have & (H_IETH | H_XRCETH)) &&
+    return a->usual && LIKELY(!is_overdue(a)) && !a->f->history->keys_at && !(a->p->have & (H_IETH | H_XRCETH)) &&
            keeps_cm_params(a->f, &j->flow[a->flow], a->p);
 }
 

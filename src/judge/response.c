@@ -1,4 +1,5 @@
 /* layer 3 (judge): rules about the responses of a connection. */
+#include "src/judge/cm/cm.h"
 #include "src/judge/judge_impl.h"
 
 static bool check_credits(struct judge *j, const struct judged *a, struct found *f)
@@ -11,7 +12,16 @@ static bool check_credits(struct judge *j, const struct judged *a, struct found 
     f->cause = c->rep_frame;
     f->expected = "credit code 31";
     f->seen = say(j, "%u", code);
-    f->text = "This end announced no flow control, or a shared receive queue, and yet its ACK carries credits.";
+    f->text = "This end announced no flow control, or a shared receive queue, and yet its responses carry credits.";
+    return true;
+}
+
+/* A response of a queue pair that has received a fatal NAK to its own requests. */
+static bool check_after_fatal(struct judge *j, const struct judged *a, struct found *f)
+{
+    if (j->flow[a->own].paired_by != PAIR_CM || !judge_is_after_fatal(j, a->p, a->own, f))
+        return false;
+    f->needs = N_COMPLETE; /* else another connection may have been set up meanwhile */
     return true;
 }
 
@@ -112,6 +122,7 @@ static void note_refusal(struct judge *j, const struct judged *a)
 {
     const struct sent *s = req_dir_sent(a->h, a->p->bth.psn);
 
+    a->f->is_refused = true;
     judge_note(j, RULE_NAK_05, a->flow, a->p->frame->number, nak_code_str(aeth_value(a->p->aeth.syndrome)),
                s ? say(j, "It refuses the %s in frame %u. The connection ends here.", opcode_name(s->opcode), s->last)
                  : "The request that it refuses was not captured. The connection ends here.");
@@ -174,18 +185,19 @@ enum {
     EARLY = 1u << 1,          /* its request was not seen yet */
     BEFORE_CAPTURE = 1u << 2, /* its request was sent before the capture */
     JUDGED = 1u << 3,         /* neither of the two, and no identical copy: the transport's checks apply */
-    CREDITS = 1u << 4,        /* an ACK with a credit count */
+    CREDITS = 1u << 4,        /* an ACK, READ response or ATOMIC ACK with a credit count */
     UNSETTLED = 1u << 5,      /* an ACK during go-back-N recovery */
     RNR_NAK = 1u << 6,
     SEQ_NAK = 1u << 7,
     FATAL_NAK = 1u << 8, /* any other NAK code */
     FRESH = 1u << 9,     /* neither early nor an identical copy */
     FIRST = 1u << 10,    /* no request of its flow was acknowledged before */
-    GAP = 1u << 11,      /* an ACK while a PSN is skipped */
+    GAP = 1u << 11,      /* an ACK or NAK while a PSN is skipped */
     BAD_ICRC = 1u << 12, /* a request before it had a wrong ICRC */
     CLOSED = 1u << 13,   /* its sender has closed or refused the connection */
     ANOTHER = 1u << 14,  /* another connection of the same queue pairs may have begun */
     IGNORED = 1u << 15,  /* the first one since a gap that nothing was said about */
+    ENDED = 1u << 17,    /* requests of its sender were refused for good */
     LEAPT = 1u << 16,    /* an ACK while a request with a PSN far from those before was not acknowledged */
 };
 
@@ -193,15 +205,16 @@ enum {
  * observer updates its state. */
 static const struct judge_check checks[] = {
     {BAD_ICRC, .takes = judge_icrc_answered},     /* what it acknowledges had a right ICRC on the wire (damaged.c) */
-    {CLOSED, .takes = judge_cm_late_response},    /* the connection was closed long before (cm_ends.c) */
+    {CLOSED, .takes = judge_cm_late_response},    /* the connection was closed long before (cm/ends.c) */
     {ANOTHER, .takes = judge_another_answered},   /* does its MSN show which connection it belongs to? (begin.c) */
     {BEFORE_CAPTURE, RULE_NONE, check_of_before}, /* does it come behind one to a request in the capture? */
+    {ENDED, RULE_NAK_08, check_after_fatal},      /* its queue pair is in error */
     {AWAITED, RULE_ACK_04, check_ack_wait},       /* was the ACK later than the ACK timeout? */
     {IGNORED, RULE_NAK_10, check_gap_ignored},    /* was the responder silent about a gap, and able to speak? */
     {EARLY, .takes = pending_early},              /* its request may be captured out of order (pending.c) */
     {EARLY, .takes = msn_early},                  /* or it was sent before the capture (msn.c) */
     {LEAPT, RULE_NONE, pending_leap},             /* it acknowledges a request far from those before (pending.c) */
-    {GAP, .takes = pending_gap_acked},            /* does it cover a PSN that never came? (pending.c) */
+    {GAP, .takes = pending_gap_acked},            /* does it cover, or refuse, a PSN that never came? (pending.c) */
     {JUDGED, .takes = judge_response_verdicts},   /* the transport's checks of a responder (verdict.c) */
     {CREDITS, RULE_CM_11, check_credits},         /* credits without end-to-end flow control */
     {UNSETTLED, RULE_NONE, pending_gbn_ack},      /* an ACK during go-back-N recovery (pending.c) */
@@ -211,22 +224,29 @@ static const struct judge_check checks[] = {
     {FATAL_NAK, .takes = judge_refused},          /* is one R_Key after another tried? (security.c) */
     {FATAL_NAK, RULE_RDA_07, check_refused_read}, /* a READ or atomic rejected without reason */
     {FRESH, .takes = history_response},           /* data of READs, R_Keys, duplicates, MSN (history.c) */
-    {FIRST, RULE_NONE, judge_cm_response},        /* parameters of CM (cm_params.c) */
+    {FIRST, RULE_NONE, judge_cm_response},        /* parameters of CM (cm/params.c) */
 };
 
 static unsigned acknowledge_kind(const struct judged *a, const struct pkt *p)
 {
+    unsigned gap = UNLIKELY(a->f->has_gap) ? GAP : 0;
+
     switch (response_type(p)) {
     case AETH_ACK:
-        return (aeth_value(p->aeth.syndrome) != AETH_CREDIT_INVALID ? CREDITS : 0) | (a->h->unsettled ? UNSETTLED : 0) |
-               (UNLIKELY(a->f->has_gap) ? GAP : 0) | (UNLIKELY(a->f->leap.frame) ? LEAPT : 0);
+        return gap | (a->h->unsettled ? UNSETTLED : 0) | (UNLIKELY(a->f->leap.frame) ? LEAPT : 0);
     case AETH_RNR:
-        return RNR_NAK;
+        return gap | RNR_NAK;
     case AETH_NAK:
-        return aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ ? SEQ_NAK : FATAL_NAK;
+        return gap | (aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ ? SEQ_NAK : FATAL_NAK);
     default:
         return 0;
     }
+}
+
+/* True if the response has a credit count. */
+static inline bool has_credits(const struct pkt *p)
+{
+    return p->have & H_AETH && response_type(p) == AETH_ACK && aeth_value(p->aeth.syndrome) != AETH_CREDIT_INVALID;
 }
 
 /* True for a sequence NAK, whose PSN need not have been sent. */
@@ -250,6 +270,7 @@ static unsigned kinds_of(const struct judge *j, const struct judged *a, bool cop
 
     kinds |= UNLIKELY(a->f->history->ignored) ? IGNORED : 0;
     kinds |= UNLIKELY(j->flows[a->own].closed.frame) ? CLOSED : 0;
+    kinds |= UNLIKELY(j->flows[a->own].is_refused) ? ENDED : 0;
     kinds |= UNLIKELY(a->f->another.is == ANOTHER_MAYBE || a->f->another.leapt) ? ANOTHER : 0;
     if (UNLIKELY(early && reliable))
         kinds |= EARLY;
@@ -260,6 +281,8 @@ static unsigned kinds_of(const struct judge *j, const struct judged *a, bool cop
         kinds |= JUDGED;
     if (ack && p->have & H_AETH && !early)
         kinds |= acknowledge_kind(a, p);
+    if (has_credits(p) && !early)
+        kinds |= CREDITS;
     return LIKELY(!early && !copy) ? kinds | FRESH : kinds;
 }
 

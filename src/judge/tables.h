@@ -9,7 +9,7 @@
 #include "src/taps/step.h"
 #include "src/transport/cm.h"
 
-/* --- Connection management, datagrams (cm.c, header.c) ---------------------------------------- */
+/* --- Connection management, datagrams (cm/cm.c, header.c) ---------------------------------------- */
 
 /* A queue pair that receives datagrams. The table is a hash table without chains: a new entry overwrites an older
  * one. */
@@ -41,6 +41,8 @@ struct cm_exchange {
     uint32_t passive_id; /* communication id of the passive side; 0: not known */
     uint32_t rtu_names;  /* that which an RTU before any REP names; 0: there was none */
     struct cm_copies req, rep;
+    uint32_t mra_id;          /* communication id of the passive side in its first MRA, before any REP; 0: none */
+    uint32_t mra_frame;       /* of that MRA */
     bool req_retransmitted;   /* the REQ was seen more than once */
     struct cm_copies dreq[2]; /* [0] of the passive side, [1] of the active side */
     bool drep[2];             /* by side: it sent a DREP, or ignores the DREQ of its peer */
@@ -87,6 +89,7 @@ struct cm_packet {
     const struct cm_msg *m;
     struct cm_exchange *s;
     bool from_active;
+    bool both; /* its communication ids are those of two exchanges, one in each direction */
     struct conn_addr src, dst;
 };
 
@@ -110,6 +113,11 @@ struct cm_ends {
 #define CM_NO_PSN UINT32_MAX
 #define CM_SIDRS  64 /* SIDR_REQs kept */
 
+/* The messages of an exchange of a SIDR_REQ: the first copy of each. */
+struct sidr {
+    struct cm_copies req, rep;
+};
+
 /* A message whose communication ids no REQ and REP have given. */
 struct cm_unmatched {
     uint32_t tap;
@@ -119,7 +127,7 @@ struct cm_unmatched {
 };
 #define CM_UNMATCHED 256 /* kept; with more, nothing is said of what these might have explained */
 
-/* A path that a LAP proposes. */
+/* A path that a LAP proposes, or one of a REQ that its REP has refused. */
 struct lap {
     struct conn_addr addr[2]; /* [0] of the LAP's sender, [1] of its receiver */
     uint32_t qpn[2];          /* their queue pairs */
@@ -129,6 +137,7 @@ struct lap {
     uint64_t tid;      /* transaction id */
     bool from_active;  /* the active side sent it */
     bool accepted;
+    bool refused; /* it is the alternate path of a REQ, which the REP in `frame` has refused */
 };
 #define LAPS 16
 

@@ -210,7 +210,7 @@ static bool is_of_copies(const struct verdict *v)
 }
 
 /* True if another check reports the same failure: skipped PSNs are pending first (pending.c); lengths are compared
- * with the path MTU of CM (cm_params.c) or that of First and Middle packets (values.c); a packet of another sender is
+ * with the path MTU of CM (cm/params.c) or that of First and Middle packets (values.c); a packet of another sender is
  * no copy (security.c). */
 static bool is_reported_elsewhere(const struct judge *j, const struct judged *a, const struct verdict *v)
 {

@@ -185,11 +185,23 @@ static inline bool has_usual_headers(const struct responder *r, const struct pkt
            aeth_type(p->aeth.syndrome) == AETH_ACK && right_credits;
 }
 
-/* True if `psn` is after the latest ACK and after the responses of all READs and atomics, and was seen in a request. */
-static inline bool is_next_ack(const struct responder *r, uint32_t psn)
+/* True if `psn` is after the latest ACK or NAK and after the responses of all READs and atomics, and was seen in a
+ * request. */
+static inline bool is_next_ack(const struct shadow_rsp *s, uint32_t psn)
 {
-    return r->acked && psn_diff(psn, r->ack_psn) > 0 && psn_diff(psn, r->epsn_hi) < 0 && r->res_next == r->res_tail &&
-           (r->res_tail == r->res_head || psn_diff(psn, r->res_end) >= 0);
+    const struct responder *r = &s->r;
+
+    return r->acked && psn_diff(psn, s->u.passed_psn) > 0 && psn_diff(psn, r->epsn_hi) < 0 &&
+           r->res_next == r->res_tail && (r->res_tail == r->res_head || psn_diff(psn, r->res_end) >= 0);
+}
+
+/* A response acknowledges PSN `psn`: no ACK of an earlier one may follow. */
+static inline void pass(struct shadow_rsp *s, uint32_t psn)
+{
+    if (s->u.passed && psn_diff(psn, s->u.passed_psn) <= 0)
+        return;
+    s->u.passed = true;
+    s->u.passed_psn = psn;
 }
 
 bool shadow_rsp_tx_is_usual(const struct shadow_rsp *s, const struct pkt *p)
@@ -197,7 +209,7 @@ bool shadow_rsp_tx_is_usual(const struct shadow_rsp *s, const struct pkt *p)
     const struct responder *r = &s->r;
     uint32_t msn = p->aeth.msn;
 
-    if (UNLIKELY(!has_usual_headers(r, p) || s->u.fatal_seen || s->u.rnr_waits || !is_next_ack(r, p->bth.psn)))
+    if (UNLIKELY(!has_usual_headers(r, p) || s->u.fatal_seen || s->u.rnr_waits || !is_next_ack(s, p->bth.psn)))
         return false;
     return psn_diff(msn, s->u.ack_msn) >= 0 &&
            (!s->u.counted || (psn_diff(msn, r->msn_lo) >= 0 && psn_diff(msn, r->msn_hi) <= 0));
@@ -228,6 +240,7 @@ static void take_response(struct shadow_rsp *s, const struct pkt *p)
         res->u.copies--;
     res->u.doubtful = false;
     rsp_advance_answer(r, res, p);
+    pass(s, p->bth.psn);
     end = psn_add(res->psn, res->span);
     if (psn_diff(end, r->epsn_lo) > 0) {
         prove(s, end);
@@ -262,6 +275,8 @@ static void take_nak(struct shadow_rsp *s, const struct pkt *p)
     s->u.nak_seen = type == AETH_RNR || aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ;
     s->u.nak_is_rnr = type == AETH_RNR;
     s->u.nak_psn = psn;
+    if (psn_diff(psn, r->epsn_hi) <= 0)
+        pass(s, psn_prev(psn));
     if (type == AETH_RNR && psn_diff(psn, r->epsn_lo) >= 0) { /* else it was completed before: RTX-09 */
         s->u.rnr_waits = true;
         s->u.rnr_psn = psn;
@@ -297,8 +312,9 @@ static void take_ack(struct shadow_rsp *s, const struct pkt *p)
     if (s->u.all_seen || !r->acked || psn_diff(psn, r->ack_psn) >= 0) {
         r->ack_psn = psn;
         s->u.ack_msn = p->aeth.msn;
+        s->u.passed_psn = psn;
     }
-    r->acked = true;
+    r->acked = s->u.passed = true;
     if (UNLIKELY(r->res_next != r->res_tail))
         doubt_acknowledged(r, psn);
     prove(s, end);

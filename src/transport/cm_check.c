@@ -257,6 +257,9 @@ static struct verdict names_check(const struct cm_msg *m, const struct cm_wire *
         return verdict_fail(RULE_CM_18, "queue pair", 0, m->req.qpn);
     if (m->mad.attr_id == CM_REP && cm_has_rep_qpn(m) && !is_qpn(cm_rep_qpn(&m->rep)))
         return verdict_fail(RULE_CM_18, "queue pair", 0, cm_rep_qpn(&m->rep));
+    if (m->mad.attr_id == CM_SIDR_REP && m->sidr_rep.status == CM_SIDR_SUCCESS && CM_HAS(m, sidr_rep, qpn) &&
+        (m->sidr_rep.qpn == 0 || m->sidr_rep.qpn == 0xffffff)) /* a service may be that of QP 1 */
+        return verdict_fail(RULE_CM_18, "queue pair", 0, m->sidr_rep.qpn);
     if (m->mad.attr_id == CM_REQ && w && w->roce && CM_HAS(m, req, mtu) && !cm_mtu_bytes(m->req.mtu))
         return verdict_fail(RULE_CM_18, "path MTU code", 0, m->req.mtu);
     return verdict_pass();
@@ -283,6 +286,8 @@ static struct verdict codes_check(const struct cm_msg *m, const struct cm_wire *
     if (m->mad.attr_id == CM_APR && CM_HAS(m, apr, status) &&
         (!cm_apr_status_str(m->apr.status) || (roce && m->apr.status == CM_APR_INVALID_LID)))
         return verdict_fail(RULE_CM_14, "status", 0, m->apr.status);
+    if (m->mad.attr_id == CM_REP && CM_HAS(m, rep, failover) && m->rep.failover > CM_FAILOVER_REJECTED)
+        return verdict_fail(RULE_CM_14, "failover code", 0, m->rep.failover);
     if (m->mad.attr_id == CM_SIDR_REP && !cm_sidr_status_str(m->sidr_rep.status))
         return verdict_fail(RULE_CM_15, "status", 0, m->sidr_rep.status);
     return verdict_pass();

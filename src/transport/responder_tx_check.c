@@ -84,24 +84,25 @@ static bool breaks_silence_after_fatal(const struct re_view *t, struct verdict *
     return fail(v, RULE_NAK_04, "PSN", t->watched ? psn_prev(t->u->fatal_psn) : t->r->nak_psn, t->p->bth.psn);
 }
 
-/* True if the response acknowledges the request with PSN `psn`. */
-static bool completes(const struct re_view *t, uint32_t psn)
+/* True if the response acknowledges the request with PSN `psn`, or refuses it or a later one. A sequence NAK of that
+ * PSN is the matter of NAK-07, and at a tap another RNR NAK of it may be a copy. */
+static bool decides(const struct re_view *t, uint32_t psn)
 {
-    bool sequence = t->type == AETH_NAK && t->code == NAK_PSN_SEQ;
+    bool fatal = is_nak(t) && t->type == AETH_NAK && t->code != NAK_PSN_SEQ;
     int32_t behind = psn_diff(t->p->bth.psn, psn);
 
-    return is_nak(t) ? sequence && behind > 0 : behind >= 0;
+    return is_nak(t) && !fatal ? behind > 0 : behind >= 0;
 }
 
-/* After an RNR NAK no response may complete the rejected request before it is retransmitted. An endpoint knows that
- * state itself: its expected PSN is the rejected one. */
+/* After an RNR NAK no response may complete or refuse the rejected request before it is retransmitted. An endpoint
+ * knows that state itself: its expected PSN is the rejected one. */
 static bool breaks_wait_for_receive(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
     bool waits = t->watched ? t->u->rnr_waits : r->nak_sent && r->rnr_sent && !r->nak_due;
     uint32_t psn = t->watched ? t->u->rnr_psn : r->epsn_lo;
 
-    if (LIKELY(!waits) || !completes(t, psn))
+    if (LIKELY(!waits) || !decides(t, psn))
         return false;
     return fail(v, RULE_NAK_11, "PSN", psn_prev(psn), t->p->bth.psn);
 }
@@ -279,6 +280,14 @@ static bool may_end_answer(const struct re_view *t, const struct rsp_res *res)
     return t->watched && (psn == psn_add(res->psn, res->span - 1) || psn == psn_add(res->psn, res->end - 1));
 }
 
+/* True if the response is a plain ACK of a PSN before that of an earlier response, which is *furthest. */
+static bool goes_back(const struct re_view *t, uint32_t *furthest)
+{
+    *furthest = t->watched ? t->u->passed_psn : t->r->ack_psn;
+    return is_plain_ack(t) && in_order(t) && (t->watched ? t->u->passed : t->r->acked) &&
+           psn_diff(t->p->bth.psn, *furthest) < 0;
+}
+
 static bool breaks_ack(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
@@ -292,8 +301,8 @@ static bool breaks_ack(const struct re_view *t, struct verdict *v)
         return fail(v, RULE_ACK_02, "PSN", psn_prev(r->epsn_hi), t->p->bth.psn);
     if (UNLIKELY(psn_diff(t->p->bth.psn, r->epsn_hi) >= 0))
         return fail(v, RULE_ACK_03, "PSN", psn_prev(r->epsn_hi), t->p->bth.psn);
-    if (UNLIKELY(r->acked && in_order(t) && psn_diff(t->p->bth.psn, r->ack_psn) < 0))
-        return fail(v, RULE_ACK_02, "PSN", r->ack_psn, t->p->bth.psn);
+    if (UNLIKELY(goes_back(t, &n)))
+        return fail(v, RULE_ACK_02, "PSN", n, t->p->bth.psn);
     n = r->res_tail != r->res_head ? rsp_find(r, t->p->bth.psn) : r->res_tail;
     if (UNLIKELY(n != r->res_tail && t->p->bth.psn != psn_prev(r->epsn_lo) && !may_end_answer(t, rsp_res(r, n))))
         return fail(v, RULE_ACK_05, "PSN", rsp_res(r, n)->psn, t->p->bth.psn);
@@ -378,9 +387,9 @@ static bool breaks_msn_order(const struct re_view *t, struct verdict *v)
 static bool breaks_msn(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
-    uint32_t msn = t->p->aeth.msn;
+    uint32_t msn = t->p->aeth.msn, furthest;
 
-    if (!rsp_has_msn(t->p) || LIKELY(msn == r->msn_lo))
+    if (!rsp_has_msn(t->p) || LIKELY(msn == r->msn_lo) || goes_back(t, &furthest)) /* ACK-02 reports that */
         return false;
     if (t->watched && (breaks_msn_order(t, v) || !t->u->counted))
         return v->rule != RULE_NONE;

@@ -44,10 +44,13 @@ struct rsp_unknown {
     bool nak_is_rnr;    /* it was an RNR NAK */
     bool rnr_waits;     /* there was an RNR NAK for rnr_psn, and that PSN was neither seen again nor completed since */
     bool fatal_seen;    /* a fatal NAK for fatal_psn */
+    bool passed;        /* there was a response; passed_psn is valid */
     uint32_t nak_psn;   /* with nak_seen */
     uint32_t rnr_psn;   /* with rnr_waits */
     uint32_t fatal_psn; /* with fatal_seen */
     uint32_t ack_msn;   /* MSN of the ACK of ack_psn */
+    /* with passed: the furthest PSN that a response has acknowledged, a NAK that before its own */
+    uint32_t passed_psn;
 };
 
 /* Of a READ or atomic in the responder's ring. */

@@ -1,5 +1,6 @@
 /* layer 3 (judge) tests: the judge, over short captures built packet by packet: what it must not report as a failure of
  * an endpoint. */
+#include "src/judge/cm/cm.h"
 #include "src/judge/share/part.h"
 #include "src/transport/responder.h"
 #include "tests/unit/judge_rig.h"

@@ -229,3 +229,29 @@ CASES += [case("another SRQ in the %s of a message" % what, "SVC-04", MIDX + tex
     ("Middle", ">sf 1 srq=5; !>sm 2 srq={6|5}; ?>sl 3 srq=5; "), ("Last", ">sf 1 srq=5; >sm 2 srq=5; !>sl 3 srq={6|5}; "), ("Last with immediate", ">sf 1 srq=5; >sm 2 srq=5; !>sli 3 srq={6|5}; "),
     ("Middle of a WRITE", ">wf 1 srq=5 dl=576; !>wm 2 srq={6|5}; ?>wl 3 srq=5; "))]
 CASES += [case("a %s of XRC sent again for another SRQ" % k, "SEQ-11", MIDX + ">%s 1 srq={6|5}%s; !>%s 1 srq=5%s%s; <ack 1 m=8%s" % (k, X, k, X, LOST, X)) for k in ("so", "soi", "wo")]
+# A gap stays one after its NAK: what is missing is neither acknowledged nor refused before it has come. At the requester's tap the gap itself is SEQ-01, in the clean twin, too.
+GAP = ON + ">so 1; <ack 1 m=2; "
+CASES += [case("a gap that is acknowledged behind its NAK", rule, GAP + "?>so 3; <nak0 2 m=2; {|>so 2 at=5000; >so 3;} !<ack 3 m=4 at=100; >so 4; <ack 4 m=5", must, may)
+          for rule, must, may in (("ACK-02", "R", "r"), ("ACK-03", "c", "n"))]
+CASES += [case("%s of a PSN that is missing, and was asked for" % k, "NAK-09", GAP + "?>so 3; <nak0 2 m=2; {|>so 2 at=5000; >so 3;} !<%s 2 m=2 at=100" % k + rest, "cR", "nr")
+          for k, rest in (("RNR NAK", "; >so 2 at=5000; >so 3; <ack 3 m=4"), ("fatal NAK", "")) for k in (k.replace("RNR NAK", "rnr14").replace("fatal NAK", "nak2"),)]
+CASES += [case("%s of a PSN behind a missing one" % what, "NAK-09", GAP + "{|>so 2;} ?>so 3; !<%s 3 m={2|3}" % k + rest, "cR", "nr")
+          for what, k, rest in (("RNR NAK", "rnr14", "; >so 3 at=5000; <ack 3 m=4; >so 4; <ack 4 m=5"), ("fatal NAK", "nak2", ""))]
+CASES += [case("a sequence NAK of a PSN behind a missing one", "NAK-01", GAP + "{|>so 2;} ?>so 3; >so 5; !<nak0 4 m={2|4}; {?>so 2 at=5000;|} >so 4 at=5000; >so 5; <ack 5 m=6", "R", "r")]
+# Behind an RNR NAK the responder knows of nothing but the request that has to come again.
+CASES += [case("%s behind an RNR NAK, of a later PSN" % k, "NAK-11", ON + ">so 1; >so 2; <rnr14 1 m=1; {|>so 1 at=5000; >so 2;} !<%s 2 m={1|2} at=100" % k + rest, "R", "ncqQr")
+          for k, rest in (("rnr14", "; {>so 1 at=5000;|} >so 2 at=5000; <ack 2 m=3"), ("nak2", ""))]
+CASES += [case("a fatal NAK behind an RNR NAK of the same PSN", "NAK-11", ON + ">so 1; <rnr14 1 m=1; {|>so 1 at=5000;} !<nak2 1 m=1 at=100", "R", "ncqQr")]
+# ACKs do not go back behind other responses, either.
+CASES += [case("an ACK of a PSN before %s" % what, "ACK-02", ON + ">so 1; " + text % "{!<ack 1 m=2 at=1000|}" + "; >so %d; <ack %d m=%d" % (n, n, m), "R", "ncqQr") for what, text, n, m in (
+    ("that of a READ response", ">rd 2 dl=64; <ro 2 m=3; %s", 3, 4), ("that of an ATOMIC ACK", ">faa 2; <aack 2 m=3; %s", 3, 4), ("those of READ responses", ">rd 2 dl=576; <rf 2 m=3; <rm 3; <rl 4 m=3; %s", 5, 4),
+    ("the one of an RNR NAK", ">so 2; >so 3; <rnr14 3 m=3; %s; >so 3 at=5000; <ack 3 m=4", 4, 5))]
+# The MSN of the first ACK behind a loss, by the messages since the ACK before it.
+CASES += [case("the MSN behind a loss %s" % what, "ACK-06", GAP + "?>so 3; <nak0 2 m=2; >so 2 at=5000; >so 3; !<ack 3 m={%d|4}; >so 4; <ack 4 m={%d|5}; >so 5; <ack 5 m={%d|6}" % (m, m + 1, m + 2), "R", "cr")
+          for what, m in (("counts a duplicate", 5), ("counts too many messages", 10), ("lacks a message", 3))]
+# Retries that never come, and queue pairs that go on though they are in error.
+CASES += [case("a request without an answer is never sent again", "RTX-03", ON + "<so 0; >ack 0 m=1; <so 1; <so 2 at=1000; {|<so 1 at=90000; <so 2; >ack 2 m=3;} {!|}<so 3 at=400000; {|>ack 3 m=4;} <so 4; {<so 1 at=90000; <so 2; <so 3; <so 4;|} >ack 4 m=5", "R", "ncqr")]
+CASES += [case("the request of an RNR NAK is never sent again", "RTX-15", ON + ">so 1; <rnr14 1 m=1; {|>so 1 at=5000; <ack 1 m=2;} {!|}>so 2 at=2000000; {>so 1 at=90000; >so 2;|} <ack 2 m=3", "Q", "ncqrR")]
+CASES += [case("the refused request is sent again", "NAK-08", ON + ">so 1; >so 2; <nak2 1 m=1; {!>so 1 at=80000|}", "Q", "ncqrR")]
+CASES += [case("the end that was refused answers %s" % what, "NAK-08", ON + "<so 0; >ack 0 m=1; >so 1; <nak2 1 m=1; <%s 1 at=80000; {!%s|}" % (k, a), "Q", "ncqrR")
+          for what, k, a in (("a SEND", "so", ">ack 1 m=2"), ("a READ", "rd", ">ro 1 m=2"))]

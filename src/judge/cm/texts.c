@@ -1,5 +1,5 @@
 /* layer 3 (judge): what a verdict of the transport about a message of connection management says. */
-#include "src/judge/judge_impl.h"
+#include "src/judge/cm/cm.h"
 
 /* What a failure means: by what the check compared, or else by the row of its rule. */
 static const char *text_of(struct verdict v)

@@ -1,5 +1,5 @@
 /* layer 3 (judge): packets of a connection compared with the parameters in its CM messages. */
-#include "src/judge/judge_impl.h"
+#include "src/judge/cm/cm.h"
 
 #include <stdlib.h>
 
@@ -456,6 +456,42 @@ static bool is_long_after(const struct jflow *f, const struct conn_params *c)
     return !set_up || f->first_ts - set_up > USED_WITHIN;
 }
 
+/* True if the sender of `flow` is the passive end of the latest connection that names its queue pairs. */
+static bool is_from_passive(const struct judge *j, uint32_t flow)
+{
+    const struct flow *c = &j->flow[flow];
+    const struct cm_ends *newest = NULL;
+    bool passive = false;
+
+    for (unsigned i = 0; i < 2 * j->n_cm_used; i++) {
+        const struct cm_ends *e = &j->cm_ends[j->cm_used[i / 2]];
+        bool its_own = cm_ends_are(e, i % 2, c->tap, &c->src, &c->dst) && e->qpn[!(i % 2)] == c->dqpn;
+        if (its_own && (!newest || e->frame > newest->frame)) {
+            newest = e;
+            passive = i % 2 == 0;
+        }
+    }
+    return passive;
+}
+
+/* The passive end of an XRC connection is its target, whose queue pair has no send queue. */
+static void check_target(struct judge *j, uint32_t flow)
+{
+    const struct flow *c = &j->flow[flow];
+    const struct jflow *f = &j->flows[flow];
+    struct found g = found_of(RULE_CM_18, flow);
+
+    if (f->service.value != SVC_XRC || !f->dir || !f->dir->have_next || !is_from_passive(j, flow))
+        return;
+    g.frame = f->dir->first_frame;
+    g.cause = c->params.req_frame;
+    g.needs = is_long_after(f, &c->params) ? N_COMPLETE : 0; /* else the REQ of another one may be missing */
+    g.expected = "an XRC target, which receives only";
+    g.seen = "a request";
+    g.text = "The REQ connects the queue pair of an initiator to that of a target; the passive side is the target.";
+    judge_found(j, NULL, g);
+}
+
 void judge_flow_transport(struct judge *j, uint32_t flow)
 {
     const struct flow *c = &j->flow[flow];
@@ -465,6 +501,8 @@ void judge_flow_transport(struct judge *j, uint32_t flow)
 
     if (!f->service.have || c->paired_by != PAIR_CM || !c->params.have_transport || named == SVC_MANUF1)
         return;
+    if (f->service.value == named)
+        check_target(j, flow);
     if (f->service.value == named || f->service.value == SVC_UD)
         return;
     g.frame = f->first_frame;

@@ -1,10 +1,9 @@
 /* layer 3 (judge): rules about connection management. The transport checks whether a message is well-formed and
  * permitted in the state of its exchange (src/transport/cm.h). This file keeps the exchanges, calls those checks and
  * reports failures with the frames that prove them. */
-#include "src/judge/judge_impl.h"
+#include "src/judge/cm/cm.h"
 
-#define PATHS_TRIED 16               /* first paths between other addresses that are tried for a message */
-#define COPY_WITHIN (10 * NS_PER_MS) /* a message repeated within this time was duplicated by the network */
+#define PATHS_TRIED 16 /* first paths between other addresses that are tried for a message */
 
 void cm_found(struct judge *j, const struct pkt *p, struct found f)
 {
@@ -26,6 +25,7 @@ static bool exchange_at(struct judge *j, struct cm_packet *c)
     /* peer to peer an end may give the id of its own REQ, which lost, to the exchange that its peer began */
     bool lost = own && peers && (c->m->mad.attr_id == CM_REP || (peers->rep.copies && !own->rep.copies));
 
+    c->both = own && peers;
     c->from_active = own && !lost;
     c->s = c->from_active ? own : peers;
     return c->s != NULL;
@@ -63,74 +63,6 @@ unsigned cm_lacks(const struct judge *j, const struct cm_exchange *s)
     if (!CM_HAS(&s->req.m, req, remote_timeout))
         return N_COMPLETE;
     return !stamps_began(&j->stamps, s->tap, &began) || s->begun - began <= doubt ? N_COMPLETE : 0;
-}
-
-/* True if the tap is at the sender of the message. */
-static bool tap_at_sender(const struct judge *j, const struct cm_packet *c)
-{
-    const struct conn_addr *end[2] = {c->from_active ? &c->src : &c->dst, c->from_active ? &c->dst : &c->src};
-    enum tap_side side = judge_side_of(j, conn_tap_of(c->p->frame), end);
-
-    return side == (c->from_active ? TAP_REQUESTER : TAP_RESPONDER);
-}
-
-/* --- Retransmitted messages ------------------------------------------------------------------- */
-
-static void first_copy(struct cm_copies *o, const struct cm_packet *c)
-{
-    const uint32_t frame = frame_u32(c->p);
-
-    *o = (struct cm_copies){
-        .m = *c->m, .ts = c->p->frame->ts, .frame = frame, .m_frame = frame, .copies = 1, .ttl = c->p->ttl};
-}
-
-/* A REQ, REP or DREQ: keep the first copy, or one that was cut less, and compare further ones with it. */
-static void check_retransmission(struct judge *j, struct cm_copies *o, const struct cm_packet *c)
-{
-    const struct cm_req *req = &c->s->req.m.req;
-    unsigned max_retries = CM_HAS(&c->s->req.m, req, max_retries) ? req->max_retries : UINT8_MAX;
-    ns_t gap = c->p->frame->ts - o->ts,
-         tolerance = judge_step(j, c->p) + (j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : CLOCK_SLACK);
-    const char *is = NULL, *was = NULL;
-    struct verdict v;
-    struct found f;
-    bool compared;
-
-    if (!o->copies) {
-        first_copy(o, c);
-        return;
-    }
-    if (gap <= COPY_WITHIN && cm_msg_same(c->m, &o->m))
-        return;
-    bool answers = c->m->mad.attr_id == CM_REP && (c->s->req_retransmitted || o->copies == 1);
-    if (answers)
-        gap = INT64_MAX / 2; /* one copy may answer a duplicate REQ: then no timer was involved */
-    if (!answers || !c->s->req_retransmitted)
-        o->copies += o->copies < UINT8_MAX;
-    v = cm_retry_check(&o->m, c->m, o->copies, max_retries, c->from_active ? req->remote_timeout : req->local_timeout,
-                       gap + tolerance);
-    o->ts = c->p->frame->ts;
-    if (!verdict_ok(v) && strcmp(v.about, CM_COPY_DIFFERS) == 0) {
-        is = cm_differing(j, c->m, &o->m);
-        was = cm_differing(j, &o->m, c->m);
-    }
-    if (c->m->cut < o->m.cut) {
-        o->m = *c->m;
-        o->m_frame = frame_u32(c->p);
-    }
-    if (verdict_ok(v))
-        return;
-    compared = strcmp(v.about, CM_COPY_DIFFERS) == 0 || v.rule == RULE_CM_02;
-    f = cm_found_of(j, c->m, v, compared ? o->m_frame : o->frame);
-    f.seen = is ? is : f.seen;
-    f.expected = was ? was : f.expected;
-    if (strcmp(v.about, CM_COPY_EARLY) == 0) {
-        f.needs = c->from_active ? N_TAP_REQ : N_TAP_RSP; /* the earlier copy may have been delayed before the tap */
-        f.has = tap_at_sender(j, c) ? f.needs : 0;
-    }
-    if (strcmp(v.about, CM_COPY_EARLY) == 0 && c->m->mad.attr_id == CM_REP)
-        f.needs |= N_COMPLETE; /* the REP may answer a duplicate REQ that was not captured */
-    cm_found(j, c->p, f);
 }
 
 /* --- One function per message type ------------------------------------------------------------ */
@@ -174,7 +106,7 @@ static void take_req(struct judge *j, struct cm_packet *c)
     c->from_active = true;
     c->s = cm_exchange_find(j, key);
     if (c->s && !begins_anew(j, c)) {
-        check_retransmission(j, &c->s->req, c);
+        cm_check_copy(j, &c->s->req, c);
         c->s->req_retransmitted = true;
         return;
     }
@@ -188,7 +120,7 @@ static void take_req(struct judge *j, struct cm_packet *c)
     *c->s = (struct cm_exchange){
         .key = key, .file = c->p->frame->file, .tap = conn_tap_of(c->p->frame), .begun = c->p->frame->ts};
     cm_watch_start(&c->s->watch);
-    first_copy(&c->s->req, c);
+    cm_first_copy(&c->s->req, c);
     if (cm_answered_before(j, c))
         judge_skewed(j, c->s->tap);
     if (CM_HAS(c->m, req, qpn))
@@ -205,11 +137,13 @@ static void take_rep(struct judge *j, struct cm_packet *c)
 
     if (c->from_active)
         return;
-    check_retransmission(j, &c->s->rep, c);
+    cm_check_copy(j, &c->s->rep, c);
     if (c->s->rep.copies == 1 && CM_HAS(c->m, rep, psn)) {
         judge_chosen(j, conn_tap_of(c->p->frame), &c->src, CHOSE_QPN, cm_rep_qpn(&c->m->rep));
         judge_chosen(j, conn_tap_of(c->p->frame), &c->src, CHOSE_PSN, c->m->rep.psn);
     }
+    if (c->s->rep.copies == 1)
+        cm_take_failover(j, c);
     cm_ends_rep(j, c);
     /* after REPs with different ids (CM-03) either may be in use */
     c->s->passive_id = c->s->rep.copies > 1 && c->s->passive_id != c->m->rep.local_id ? 0 : c->m->rep.local_id;
@@ -240,18 +174,6 @@ static void take_end(struct cm_packet *c)
 {
     c->s->ended = true;
     c->s->ended_ts = c->p->frame->ts;
-}
-
-void cm_check_tid(struct judge *j, const struct cm_packet *c, uint64_t tid, uint32_t cause)
-{
-    struct found f;
-
-    if (c->m->mad.tid == tid)
-        return;
-    f = cm_found_of(j, c->m, verdict_fail(RULE_CM_02, "transaction id", tid, c->m->mad.tid), cause);
-    f.severity = SEV_W;   /* receivers go by the communication ids */
-    f.needs = N_COMPLETE; /* else it may answer another message */
-    cm_found(j, c->p, f);
 }
 
 static void take_rtu(struct judge *j, struct cm_packet *c)
@@ -298,7 +220,7 @@ static bool names_receiver(struct judge *j, const struct cm_packet *c)
 static void take_dreq(struct judge *j, struct cm_packet *c)
 {
     if (names_receiver(j, c)) /* else no DREP is due */
-        check_retransmission(j, &c->s->dreq[c->from_active], c);
+        cm_check_copy(j, &c->s->dreq[c->from_active], c);
     take_close(j, c);
 }
 
@@ -306,6 +228,10 @@ static void take_dreq(struct judge *j, struct cm_packet *c)
 static void take_mra(struct judge *j, struct cm_packet *c)
 {
     (void)j;
+    if (!c->from_active && !c->s->rep.copies && !c->s->mra_id) {
+        c->s->mra_id = c->m->mra.local_id;
+        c->s->mra_frame = frame_u32(c->p);
+    }
     if (c->s->mra.frame || !CM_HAS(c->m, mra, service_timeout))
         return;
     c->s->mra.frame = frame_u32(c->p);
@@ -325,20 +251,6 @@ static void note_mra(struct judge *j, struct cm_exchange *s, const struct pkt *p
     judge_note(j, RULE_CM_04, FLOW_NONE, s->mra.frame, seen,
                "The sender of the MRA asks for more time: its peer waits that long before it sends its message again.");
     s->mra.frame = 0;
-}
-
-static void take_sidr_rep(struct judge *j, const struct cm_packet *c)
-{
-    struct ud_dest *d;
-
-    cm_ends_sidr_rep(j, c);
-    if (c->m->sidr_rep.status != CM_SIDR_SUCCESS || !CM_HAS(c->m, sidr_rep, qkey))
-        return;
-    d = ud_dest(j, conn_tap_of(c->p->frame), &c->src, c->m->sidr_rep.qpn);
-    d->have = d->from_sidr = true;
-    d->qkey = c->m->sidr_rep.qkey;
-    d->frame = frame_u32(c->p);
-    d->ts = c->p->frame->ts;
 }
 
 /* --- Any message ------------------------------------------------------------------------------ */
@@ -500,9 +412,9 @@ void judge_cm(struct judge *j, const struct pkt *p)
     if (m.mad.attr_id == CM_REQ)
         take_req(j, &c);
     if (m.mad.attr_id == CM_SIDR_REQ)
-        cm_ends_sidr_req(j, &c);
+        cm_take_sidr_req(j, &c);
     if (m.mad.attr_id == CM_SIDR_REP)
-        take_sidr_rep(j, &c);
+        cm_take_sidr_rep(j, &c);
     if (m.mad.attr_id == CM_REQ || m.mad.attr_id == CM_SIDR_REQ || m.mad.attr_id == CM_SIDR_REP)
         return;
     if (!exchange_of(j, &c)) {
@@ -515,6 +427,7 @@ void judge_cm(struct judge *j, const struct pkt *p)
         return;
     if (c.s->mra.frame && c.s->mra.from_active == c.from_active && m.mad.attr_id != CM_MRA)
         note_mra(j, c.s, p);
+    cm_check_sender(j, &c);
     take(j, &c);
     if (c.s->early.frame != frame_u32(p))
         cm_watch_take(&c.s->watch, &m, c.from_active);
@@ -582,22 +495,18 @@ static void check_unanswered(struct judge *j, const struct cm_exchange *s, bool 
     const struct cm_ends *e = cm_ends_of(j, s);
     const struct conn_addr *end[2] = {&e->addr[1], &e->addr[0]};
     enum tap_side side = judge_side_of(j, e->tap, end);
+    struct found f = cm_after_close(s->req.frame);
 
     if (o->copies < 2 || s->drep[!from_active])
         return;
-    struct found f = {.rule = RULE_CM_13,
-                      .frame = o->frame,
-                      .at = place_of(s),
-                      .cause = s->req.frame,
-                      .wrong = "a DREQ was not answered: {seen}",
-                      .expected = "a DREP",
-                      .seen = say(j, "DREQ sent %s, and no DREP", count_str(o->copies, "time")),
-                      .needs = N_COMPLETE | (from_active ? N_TAP_RSP : N_TAP_REQ),
-                      .has = side == TAP_RESPONDER   ? N_TAP_RSP
-                             : side == TAP_REQUESTER ? N_TAP_REQ
-                                                     : 0,
-                      .text = "A DREQ is answered whenever it comes: without the DREP its sender waits until its "
-                              "retries are used up."};
+    f.frame = o->frame;
+    f.at = place_of(s);
+    f.wrong = "a DREQ was not answered: {seen}";
+    f.expected = "a DREP";
+    f.seen = say(j, "DREQ sent %s, and no DREP", count_str(o->copies, "time"));
+    f.needs = N_COMPLETE | (from_active ? N_TAP_RSP : N_TAP_REQ);
+    f.has = side == TAP_RESPONDER ? N_TAP_RSP : side == TAP_REQUESTER ? N_TAP_REQ : 0;
+    f.text = "A DREQ is answered whenever it comes: without the DREP its sender waits until its retries are used up.";
     j->file = s->file;
     judge_needs_peer(j, &f, s->tap, end[from_active], end[!from_active], from_active);
     cm_found(j, NULL, f);

@@ -1,5 +1,30 @@
-/* layer 3 (judge): rules about alternate paths: one that a LAP proposes is used once an APR has accepted it. */
-#include "src/judge/judge_impl.h"
+/* layer 3 (judge): rules about alternate paths: that of a REQ is used unless the REP refuses it, one that a LAP
+ * proposes once an APR has accepted it. */
+#include "src/judge/cm/cm.h"
+
+void cm_take_failover(struct judge *j, const struct cm_packet *c)
+{
+    static const uint8_t none[16];
+    const struct cm_req *r = &c->s->req.m.req;
+    bool offered = CM_HAS(&c->s->req.m, req, alt_rgid) && memcmp(r->alt_rgid, none, sizeof none) != 0;
+    bool another = memcmp(r->alt_lgid, r->prim_lgid, 16) != 0 || memcmp(r->alt_rgid, r->prim_rgid, 16) != 0;
+    struct lap *l;
+
+    if (!offered || !another || !CM_HAS(c->m, rep, failover) || c->m->rep.failover == CM_FAILOVER_ACCEPTED)
+        return;
+    l = &j->lap[j->lap_at++ % LAPS];
+    *l = (struct lap){.tap = conn_tap_of(c->p->frame),
+                      .frame = frame_u32(c->p),
+                      .exchange = c->s->key,
+                      .tid = c->m->mad.tid,
+                      .from_active = true,
+                      .refused = true};
+    l->addr[0].network = l->addr[1].network = c->p->network;
+    memcpy(l->addr[0].b, r->alt_lgid, 16);
+    memcpy(l->addr[1].b, r->alt_rgid, 16);
+    l->qpn[0] = cm_qpn_of(c, false);
+    l->qpn[1] = cm_qpn_of(c, true);
+}
 
 void cm_take_lap(struct judge *j, struct cm_packet *c)
 {
@@ -31,7 +56,7 @@ static void check_apr_tid(struct judge *j, const struct cm_packet *c)
 
     for (unsigned i = 0; i < LAPS; i++) {
         const struct lap *l = &j->lap[i];
-        if (!l->frame || l->exchange != c->s->key || l->from_active == c->from_active)
+        if (!l->frame || l->refused || l->exchange != c->s->key || l->from_active == c->from_active)
             continue;
         if (l->tid == c->m->mad.tid)
             return;
@@ -48,7 +73,7 @@ void cm_take_apr(struct judge *j, struct cm_packet *c)
     check_apr_tid(j, c);
     for (unsigned i = 0; i < LAPS; i++)
         if (j->lap[i].frame && j->lap[i].exchange == c->s->key) {
-            any = true;
+            any |= !j->lap[i].refused;
             j->lap[i].accepted |= c->m->apr.status == CM_APR_SUCCESS; /* also if it was not captured: 0 */
         }
     if (any)
@@ -80,9 +105,10 @@ void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow)
             f.has = N_CM;
             f.needs = N_COMPLETE;
             f.cause = l->frame;
-            f.expected = "an APR first that accepts the path";
+            f.expected = l->refused ? "the path that the REP accepts" : "an APR first that accepts the path";
             f.seen = "a packet on the alternate path";
-            f.text = "The LAP proposed this path, and nobody has accepted it yet.";
+            f.text = l->refused ? "The REQ offered this path, and the REP has not accepted it."
+                                : "The LAP proposed this path, and nobody has accepted it yet.";
             judge_found(j, p, f);
         }
     }

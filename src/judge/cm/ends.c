@@ -1,6 +1,6 @@
 /* layer 3 (judge): the table of CM exchanges, and the rules that compare several of them: messages that match no
  * exchange, connections closed or refused, queue pairs reused within timewait. */
-#include "src/judge/judge_impl.h"
+#include "src/judge/cm/cm.h"
 #include "zeros.h"
 
 #define REJECTED_REP 1 /* what an MRA or a REJ is about: 0 a REQ, 1 a REP */
@@ -245,6 +245,22 @@ void judge_cm_opened(struct judge *j, uint32_t flow)
     j->flows[flow].refused = newest->refused;
 }
 
+struct found cm_out_of_place(uint32_t cause)
+{
+    struct found f = found_of(RULE_CM_01, FLOW_NONE);
+
+    f.cause = cause;
+    return f;
+}
+
+struct found cm_after_close(uint32_t cause)
+{
+    struct found f = found_of(RULE_CM_13, FLOW_NONE);
+
+    f.cause = cause;
+    return f;
+}
+
 /* --- Messages that belong to no exchange ------------------------------------------------------ */
 
 enum mismatch { FITS_NOT, OTHER_ADDRESS, OTHER_SIDE, OTHER_LOCAL_ID, OTHER_REMOTE_ID };
@@ -292,13 +308,12 @@ static void report_unmatched(struct judge *j, const struct cm_packet *c, const s
                              bool active, bool sure)
 {
     const char *what = cm_attr_str(c->m->mad.attr_id);
-    struct found f = found_of(RULE_CM_01, FLOW_NONE);
+    struct found f = cm_out_of_place(e->frame);
     uint32_t sender, receiver;
 
     ids_of(c->m, &sender, &receiver);
     f.has = N_CM | N_RSP | N_START;
     f.needs = sure ? 0 : N_COMPLETE;
-    f.cause = e->frame;
     if (how == OTHER_ADDRESS) {
         f.wrong = "the CM message comes from {seen}, expected {expected}";
         f.expected = addr_str(j, &e->addr[active]);
@@ -457,46 +472,6 @@ void judge_cm_unmatched(struct judge *j, const struct cm_packet *c)
     }
     of->odd_dreq |= c->m->mad.attr_id == CM_DREQ;
     report_unmatched(j, c, of, how, active, how <= OTHER_SIDE || (n == 1 && c->m->mad.tid && c->m->mad.tid == of->tid));
-}
-
-/* --- SIDR ------------------------------------------------------------------------------------- */
-
-static struct cm_ends *sidr_find(struct judge *j, const struct cm_packet *c, bool active, uint32_t id)
-{
-    for (unsigned i = CM_EXCHANGES; i < CM_EXCHANGES + CM_SIDRS; i++) {
-        struct cm_ends *e = &j->cm_ends[i];
-        if (e->used && e->tap == conn_tap_of(c->p->frame) && e->id[1] == id &&
-            conn_addr_eq(&e->addr[active], &c->src) && conn_addr_eq(&e->addr[!active], &c->dst))
-            return e;
-    }
-    return NULL;
-}
-
-void cm_ends_sidr_req(struct judge *j, const struct cm_packet *c)
-{
-    struct cm_ends *e = sidr_find(j, c, true, c->m->sidr_req.request_id);
-
-    if (!e)
-        e = &j->cm_ends[CM_EXCHANGES + j->sidr_at++ % CM_SIDRS];
-    *e = (struct cm_ends){.used = true,
-                          .sidr = true,
-                          .tap = conn_tap_of(c->p->frame),
-                          .addr = {c->dst, c->src},
-                          .id = {0, c->m->sidr_req.request_id},
-                          .tid = c->m->mad.tid,
-                          .frame = frame_u32(c->p)};
-}
-
-void cm_ends_sidr_rep(struct judge *j, const struct cm_packet *c)
-{
-    struct cm_ends *e = sidr_find(j, c, false, c->m->sidr_rep.request_id);
-
-    if (!e) {
-        judge_cm_unmatched(j, c);
-        return;
-    }
-    cm_check_tid(j, c, e->tid, e->frame);
-    e->rep_frame = e->rep_frame ? e->rep_frame : frame_u32(c->p);
 }
 
 /* --- After the end of a connection ------------------------------------------------------------ */
