@@ -84,6 +84,11 @@ struct crossing {
         ns_t until;                        /* as above */
     } last;
 };
+/* A message into which a packet of another operation has broken (SEQ-02), and which may go on behind it. */
+struct broken_into {
+    bool have;
+    uint8_t opcode; /* of that message */
+};
 /* A NAK, or an implied NAK, that demands a retransmission from `psn` on, and new requests meanwhile. */
 struct demand {
     bool have, reported; /* reported: that the requester ignores it */
@@ -119,6 +124,7 @@ struct history {
     /* Other state. */
     struct crossing crossing; /* with jflow.crossing */
     struct demand demand;
+    struct broken_into broken_into;
     struct read_payload *payloads; /* HISTORY_PAYLOADS, by PSN; NULL: no READ response yet, or no room */
     struct history_key keys[HISTORY_KEYS];
     struct gap_seen gap;

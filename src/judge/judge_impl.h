@@ -403,6 +403,9 @@ static inline const char *opcode_name(uint8_t opcode)
 }
 /* "ACK", "RNR NAK", "sequence NAK", "NAK", or the name of the opcode of a response. */
 const char *response_name(const struct pkt *p);
+/* A packet of either direction, while the oldest request with AckReq has had no answer for four times the ACK timeout,
+ * and was not sent again: *f is the failure, reported once. */
+bool judge_is_not_sent_again(struct judge *j, const struct judged *a, struct found *f);
 /* A packet of a queue pair that has received a fatal NAK, in the flow `own` of its requests: *f is the failure. False
  * if the NAK may not have taken effect yet, or if that was reported. */
 bool judge_is_after_fatal(struct judge *j, const struct pkt *p, uint32_t own, struct found *f);

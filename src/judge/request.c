@@ -121,8 +121,7 @@ static inline bool is_overdue(const struct judged *a)
     return a->f->ack_wait.frame && a->p->frame->ts > a->f->ack_wait.overdue;
 }
 
-/* New requests, although the oldest one without an answer should have been sent again long ago. */
-static bool check_overdue(struct judge *j, const struct judged *a, struct found *f)
+bool judge_is_not_sent_again(struct judge *j, const struct judged *a, struct found *f)
 {
     struct ack_wait *k = &a->f->ack_wait;
 
@@ -131,13 +130,23 @@ static bool check_overdue(struct judge *j, const struct judged *a, struct found 
     if (a->h->back_ts >= k->ts || k->path != a->f->path || a->f->closed.frame)
         return false;
     k->told = true;
+    *f = found_of(RULE_RTX_03, a->flow);
     f->cause = k->frame;
     f->has = N_CM; /* the timeout is known: from CM or the user */
     f->lacks = a->h->vague || a->h->disorder || j->backwards ? N_COMPLETE : 0;
-    f->wrong = "the requester goes on with {seen}, expected {expected}";
     f->expected = say(j, "PSN %u again within %.6f ms", k->psn, (double)(k->overdue - k->ts) / 1e6);
-    f->seen = say(j, "PSN %u after %.6f ms", a->p->bth.psn, (double)(a->p->frame->ts - k->ts) / 1e6);
+    f->seen = say(j, "%.6f ms", (double)(a->p->frame->ts - k->ts) / 1e6);
     f->text = "Nothing was answered since the request of that PSN, whose ACK timeout had run out long ago.";
+    return true;
+}
+
+/* New requests, although the oldest one without an answer should have been sent again long ago. */
+static bool check_overdue(struct judge *j, const struct judged *a, struct found *f)
+{
+    if (LIKELY(!judge_is_not_sent_again(j, a, f)))
+        return false;
+    f->wrong = "the requester goes on with {seen}, expected {expected}";
+    f->seen = say(j, "PSN %u after %s", a->p->bth.psn, f->seen);
     return true;
 }
 
@@ -370,7 +379,7 @@ static const struct judge_check checks[] = {
     {AS(AGAIN), .takes = note_retransmission},             /* retransmissions: notes */
     {AS(NEW) | AS(AGAIN), RULE_NAK_08, check_after_fatal}, /* requests after a fatal NAK */
     {AS(NEW), RULE_RTX_15, check_rnr_wait},                /* new requests while an RNR NAK is waited out */
-    {AS(NEW), RULE_RTX_03, check_overdue},                 /* new requests although an old one is due again */
+    {AS(NEW), RULE_NONE, check_overdue},                   /* new requests although an old one is due again */
     {AS(NEW), RULE_NONE, check_demand},                    /* new requests although a NAK demands others */
     {AS(LATE) | AS(OLD), RULE_CM_06, check_before_first},  /* PSNs before the first one that CM has named */
     {AS(AGAIN), RULE_SEC_03, judge_forged},                /* another sender's packet was taken for it (security.c) */

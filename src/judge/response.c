@@ -16,6 +16,17 @@ static bool check_credits(struct judge *j, const struct judged *a, struct found 
     return true;
 }
 
+/* The first response since an ACK is outstanding: was it so late that the requester should have sent its request again?
+ */
+static bool check_overdue(struct judge *j, const struct judged *a, struct found *f)
+{
+    if (LIKELY(!judge_is_not_sent_again(j, a, f)))
+        return false;
+    f->of_silence = true;
+    f->wrong = "the requester waits {seen} for an answer, expected {expected}";
+    return true;
+}
+
 /* A response of a queue pair that has received a fatal NAK to its own requests. */
 static bool check_after_fatal(struct judge *j, const struct judged *a, struct found *f)
 {
@@ -209,6 +220,7 @@ static const struct judge_check checks[] = {
     {ANOTHER, .takes = judge_another_answered},   /* does its MSN show which connection it belongs to? (begin.c) */
     {BEFORE_CAPTURE, RULE_NONE, check_of_before}, /* does it come behind one to a request in the capture? */
     {ENDED, RULE_NAK_08, check_after_fatal},      /* its queue pair is in error */
+    {AWAITED, RULE_NONE, check_overdue},          /* or so late that the request was due again? */
     {AWAITED, RULE_ACK_04, check_ack_wait},       /* was the ACK later than the ACK timeout? */
     {IGNORED, RULE_NAK_10, check_gap_ignored},    /* was the responder silent about a gap, and able to speak? */
     {EARLY, .takes = pending_early},              /* its request may be captured out of order (pending.c) */

@@ -25,6 +25,7 @@ struct ud_dest {
 struct cm_copies {
     struct cm_msg m;  /* the first copy of those of which most was captured: the others are compared with it */
     ns_t ts;          /* of the latest copy */
+    uint64_t tid;     /* transaction id of the latest copy */
     uint32_t frame;   /* of the first copy */
     uint32_t m_frame; /* of `m` */
     uint8_t copies;   /* number of copies, up to 255; 0: not seen yet */

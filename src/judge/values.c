@@ -546,8 +546,11 @@ static void take_path(struct jflow *f, const struct pkt *p, unsigned kind)
     struct kind_state *k = &f->kind[kind];
     uint32_t path = path_of(p);
 
-    if (UNLIKELY(f->path != path)) /* a late request of the old path may come behind responses along the new one */
+    if (UNLIKELY(f->path != path)) { /* a late request of the old path may come behind responses along the new one */
+        judge_usual_catch_up(f);
+        judge_usual_forget(f); /* of both kinds: the fast path does not follow the path */
         f->migreq = f->pkey = (struct steady){0};
+    }
     f->path = path;
     if (LIKELY(k->path_frame && k->path == path))
         return;

@@ -322,6 +322,42 @@ static bool is_before_nak(const struct verdict *v)
     return v->rule == RULE_RTX_01 && psn_diff((uint32_t)v->seen, (uint32_t)v->expected) < 0;
 }
 
+/* True if SEND and WRITE packets of the two operations may belong to one message. */
+static bool are_of_one_operation(uint8_t opcode, uint8_t other)
+{
+    return !((opcode_table[opcode].flags ^ opcode_table[other].flags) & (OPF_SEND | OPF_WRITE));
+}
+
+/* True if verdict `v[i]` follows from another one: the packet has the wrong length already by what was sent before
+ * under its PSN; or it goes on with a message into which another operation had broken. */
+static bool follows_from_other(const struct judged *a, const struct verdict *v, unsigned i)
+{
+    const struct broken_into *b = &a->f->history->broken_into;
+    const char *about = v[i].about ? v[i].about : "";
+
+    if (strcmp(about, "begun") == 0)
+        return b->have && v[i].expected == 0 && are_of_one_operation(b->opcode, a->p->bth.opcode);
+    for (unsigned k = 0; strcmp(about, "bytes") == 0 && k < i; k++)
+        if (rule_table[v[k].rule].reason.cause == CAUSE_FIRST_COPY)
+            return true;
+    return false;
+}
+
+/* Keep what message another operation has broken into, until that goes on to its end. */
+static void note_broken_into(const struct judged *a, const struct verdict *v, unsigned n)
+{
+    struct broken_into *b = &a->f->history->broken_into;
+    bool ends = a->p->op->flags & OPF_END && are_of_one_operation(b->opcode, a->p->bth.opcode);
+
+    b->have &= !ends;
+    for (unsigned i = 0; i < n; i++) {
+        uint8_t begun = (uint8_t)((a->p->bth.opcode & 0xe0) | (v[i].expected & 31));
+        if (v[i].about && strcmp(v[i].about, "begun") == 0 && v[i].expected &&
+            !are_of_one_operation(begun, a->p->bth.opcode))
+            *b = (struct broken_into){true, begun};
+    }
+}
+
 void judge_request_verdicts(struct judge *j, const struct judged *a)
 {
     struct verdict v[SHADOW_FOUND];
@@ -339,12 +375,18 @@ void judge_request_verdicts(struct judge *j, const struct judged *a)
             msn_broken_message(a);
         if (!is_explained(&v[i]) || is_not_for_profile(j, (enum rule)v[i].rule) || is_reported_elsewhere(j, a, &v[i]))
             continue;
+        if (follows_from_other(a, v, i)) {
+            judge_is_broken(j, a->p);
+            continue;
+        }
         needs_of_request(j, a, &v[i], &has, &lacks);
         v[i].needs |= is_before_nak(&v[i]) && !judge_has_timeout(j, a->flow) ? N_CM : 0; /* or is it a timeout? */
         v[i].needs |= a->h->pmtu_from_response ? N_RSP : 0; /* that response must be of this connection */
         v[i].needs |= v[i].rule == RULE_RTX_03 && may_be_paced(j, a) ? N_PACE : 0;
         report(j, a, &v[i], has, lacks);
     }
+    if (UNLIKELY(n || a->f->history->broken_into.have))
+        note_broken_into(a, v, n);
 }
 
 /* --- Responses -------------------------------------------------------------------------------- */

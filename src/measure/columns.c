@@ -33,7 +33,7 @@ const struct column row_columns[] = {
     COLUMN(COL_ADDR, dst, "destination", "address of the receiver"),
     N(dqpn, "destination_qpn", "its queue pair"),
     COLUMN(COL_NETWORK, src.network, "network",
-           "VNI or VSID, and VLAN, of both, if other ends have the same addresses in another network"),
+           "VNI, VSID or GRE key, and VLAN, of both, if other ends have the same addresses in another network"),
     COLUMN(COL_TEXT, service, "service", "transport service"),
     COLUMN(COL_TEXT, upper, "upper", "upper protocol"),
     COLUMN(COL_TEXT, setup, "setup", "how the two directions were paired"),

@@ -224,7 +224,15 @@ static inline void prove(struct shadow_rsp *s, uint32_t psn)
         s->u.rnr_waits = false;
 }
 
-/* A READ response or ATOMIC ACK: the responses due before it were sent, even if they were not seen. */
+/* The responder may have dropped the request: no response is due, but it may come. */
+static void doubt_response(struct rsp_res *res)
+{
+    res->u.doubtful = true;
+    res->next = res->end;
+}
+
+/* A READ response or ATOMIC ACK: the responses due before it were sent, even if they were not seen; or it overtook
+ * them, which is reported once, with this one (RDA-11). */
 static void take_response(struct shadow_rsp *s, const struct pkt *p)
 {
     struct responder *r = &s->r;
@@ -234,7 +242,8 @@ static void take_response(struct shadow_rsp *s, const struct pkt *p)
     if (n == r->res_tail)
         return;
     for (; r->res_next != r->res_tail && (int32_t)(r->res_next - n) < 0; r->res_next++)
-        rsp_res(r, r->res_next)->next = rsp_res(r, r->res_next)->end;
+        if (rsp_is_due(rsp_res(r, r->res_next)))
+            doubt_response(rsp_res(r, r->res_next));
     off = (p->bth.psn - res->psn) & PSN_MASK;
     if (off == res->from && off != res->next && res->u.copies && !res->u.doubtful)
         res->u.copies--;
@@ -246,13 +255,6 @@ static void take_response(struct shadow_rsp *s, const struct pkt *p)
         prove(s, end);
         shadow_rsp_may_expect(s, end);
     }
-}
-
-/* The responder may have dropped the request: no response is due, but it may come. */
-static void doubt_response(struct rsp_res *res)
-{
-    res->u.doubtful = true;
-    res->next = res->end;
 }
 
 void shadow_rsp_settle(struct shadow_rsp *s)
@@ -283,6 +285,7 @@ static void take_nak(struct shadow_rsp *s, const struct pkt *p)
     }
     if (type == AETH_NAK && !s->u.nak_seen && !s->u.fatal_seen && !aeth_is_undefined(p->aeth.syndrome)) {
         s->u.fatal_seen = true;
+        s->u.fatal_code = p->aeth.syndrome;
         s->u.fatal_psn = psn;
     }
     prove(s, psn);

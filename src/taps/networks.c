@@ -9,10 +9,12 @@
 
 #include <stdlib.h>
 
-#define VNI_AT     24                  /* struct: VNI or VSID with its mark, then two VLANs of 12 bits */
-#define VNI_KNOWN  (UINT64_C(1) << 24) /* a VNI of 0 is one, too */
-#define VSID_KNOWN (UINT64_C(1) << 25)
+/* A network as a number: what tells the tenant (0: nothing does), its value of 32 bits, two VLANs of 12 bits. */
+#define TENANT_AT  56
+#define VALUE_AT   24
 #define VLANS_MASK UINT64_C(0xffffff)
+
+enum tenant_by { BY_NOTHING, BY_VNI, BY_VSID, BY_GRE_KEY };
 
 #define PLACES 4096 /* of each table */
 #define WAYS   4    /* networks with the same key */
@@ -58,9 +60,27 @@ struct networks {
 /* Flags and protocol of the GRE header of NVGRE: a key and nothing else, with Ethernet behind it (RFC 7637). */
 #define NVGRE (UINT32_C(0x2000) << 16 | ETHERTYPE_TEB)
 
+#define GRE_CHECKSUM 0x8000 /* flags: a checksum is there, and before the key */
+#define GRE_KEY      0x2000
+
+static uint64_t tenant(enum tenant_by by, uint32_t value)
+{
+    return (uint64_t)by << TENANT_AT | (uint64_t)value << VALUE_AT;
+}
+
+/* The tenant by a GRE header of `len` bytes; 0: it has no key. */
+static uint64_t tenant_of_gre(const uint8_t *d, uint32_t len)
+{
+    unsigned flags = load_be16(d), at = flags & GRE_CHECKSUM ? 8 : 4;
+
+    if (!(flags & GRE_KEY) || len < at + 4)
+        return 0;
+    return load_be32(d) == NVGRE ? tenant(BY_VSID, load_be24(d + 4)) : tenant(BY_GRE_KEY, load_be32(d + at));
+}
+
 uint64_t network_of(const struct pkt *p)
 {
-    uint64_t vni = 0, vlans = 0;
+    uint64_t by = 0, vlans = 0;
 
     if (LIKELY(!(p->have & H_VLAN) && !(p->flags & PKT_TUNNEL)))
         return 0;
@@ -72,20 +92,21 @@ uint64_t network_of(const struct pkt *p)
         else if (overlay || l->hdr == &gre_hdr)
             vlans = 0;
         if (overlay && l->len >= 7)
-            vni = VNI_KNOWN | load_be24(d + 4);
-        else if (l->hdr == &gre_hdr && l->len >= 8 && load_be32(d) == NVGRE)
-            vni = VSID_KNOWN | load_be24(d + 4);
+            by = tenant(BY_VNI, load_be24(d + 4));
+        else if (l->hdr == &gre_hdr && l->len >= 8)
+            by = tenant_of_gre(d, l->len);
     }
-    return vni << VNI_AT | vlans;
+    return by | vlans;
 }
 
 void network_put(struct buf *b, uint64_t network)
 {
+    static const char *const by[] = {[BY_VNI] = "VNI", [BY_VSID] = "VSID", [BY_GRE_KEY] = "GRE key"};
     unsigned outer = network >> 12 & 0xfffu, inner = network & 0xfffu;
 
-    if (network >> VNI_AT)
-        buf_printf(b, "%s %u%s", network >> VNI_AT & VSID_KNOWN ? "VSID" : "VNI",
-                   (unsigned)(network >> VNI_AT & 0xffffffu), outer | inner ? " " : "");
+    if (network >> TENANT_AT)
+        buf_printf(b, "%s %u%s", by[network >> TENANT_AT], (unsigned)(network >> VALUE_AT & 0xffffffffu),
+                   outer | inner ? " " : "");
     if (outer)
         buf_printf(b, "VLAN %u.%u", outer, inner);
     else if (inner)

@@ -12,9 +12,10 @@
 #define NETWORKS_MAX 64 /* networks of a capture that are compared; packets of others count as those of no network */
 
 /* The network of a packet as its headers say, 0: none. The VNI of the innermost VXLAN or GENEVE header, or the VSID of
- * NVGRE, and the VLANs of the two innermost tags behind it; tags outside a tunnel are those of its underlay. */
+ * NVGRE, or the key of another GRE header, and the VLANs of the two innermost tags behind it; tags outside a tunnel are
+ * those of its underlay. */
 uint64_t network_of(const struct pkt *p);
-/* Append "VNI 5001 VLAN 7" or "VSID 5001" of such a number; nothing for 0. */
+/* Append "VNI 5001 VLAN 7", "VSID 5001" or "GRE key 5001" of such a number; nothing for 0. */
 void network_put(struct buf *b, uint64_t network);
 
 struct networks;

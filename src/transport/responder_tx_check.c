@@ -66,14 +66,21 @@ static bool breaks_syndrome(const struct re_view *t, struct verdict *v)
     return false;
 }
 
+static bool is_fatal(const struct re_view *t)
+{
+    return is_nak(t) && t->type == AETH_NAK && t->code != NAK_PSN_SEQ;
+}
+
 /* True if a fatal NAK precedes the response: at an endpoint its own, also while it is due; else one that was seen. A
- * NAK of the refused PSN may be a copy, or older; one of a later PSN needs the refused request to be executed. */
+ * NAK of the refused PSN may be a copy, or older, unless it is fatal for another reason; one of a later PSN needs the
+ * refused request to be executed. */
 static bool follows_fatal(const struct re_view *t)
 {
     int32_t after = psn_diff(t->p->bth.psn, t->u->fatal_psn);
+    bool another = is_fatal(t) && after == 0 && t->p->aeth.syndrome != t->u->fatal_code;
 
     if (t->watched)
-        return t->u->fatal_seen && (is_nak(t) ? after > 0 : after >= 0);
+        return t->u->fatal_seen && (is_nak(t) ? after > 0 || another : after >= 0);
     return t->r->dead && !is_data(t) && !(is_nak(t) && t->r->nak_due);
 }
 
@@ -88,10 +95,9 @@ static bool breaks_silence_after_fatal(const struct re_view *t, struct verdict *
  * PSN is the matter of NAK-07, and at a tap another RNR NAK of it may be a copy. */
 static bool decides(const struct re_view *t, uint32_t psn)
 {
-    bool fatal = is_nak(t) && t->type == AETH_NAK && t->code != NAK_PSN_SEQ;
     int32_t behind = psn_diff(t->p->bth.psn, psn);
 
-    return is_nak(t) && !fatal ? behind > 0 : behind >= 0;
+    return is_nak(t) && !is_fatal(t) ? behind > 0 : behind >= 0;
 }
 
 /* After an RNR NAK no response may complete or refuse the rejected request before it is retransmitted. An endpoint
@@ -328,11 +334,22 @@ static bool breaks_single_nak(const struct re_view *t, bool rnr, struct verdict 
     return true;
 }
 
-/* A fatal or RNR NAK for a request that was acknowledged; validator only, which does not know its reason. */
+/* True if the request of the packet's PSN is a READ or atomic that was seen again: a duplicate may be refused. */
+static bool is_of_duplicate(const struct re_view *t)
+{
+    uint32_t n = rsp_find(t->r, t->p->bth.psn);
+
+    return n != t->r->res_tail && rsp_res(t->r, n)->u.copies;
+}
+
+/* A fatal or RNR NAK for a request that was acknowledged, or answered if the capture has all responses; validator only,
+ * which does not know its reason. */
 static bool breaks_refusal_of_acked(const struct re_view *t, struct verdict *v)
 {
     const struct responder *r = t->r;
 
+    if (in_order(t) && t->u->passed && psn_diff(t->p->bth.psn, t->u->passed_psn) <= 0 && !is_of_duplicate(t))
+        return fail(v, RULE_RTX_09, "PSN", psn_add(t->u->passed_psn, 1), t->p->bth.psn);
     if (!r->acked || psn_diff(t->p->bth.psn, r->ack_psn) > 0)
         return false;
     if (!in_order(t) && psn_diff(t->p->aeth.msn, t->u->ack_msn) < 0)
@@ -391,6 +408,8 @@ static bool breaks_msn(const struct re_view *t, struct verdict *v)
 
     if (!rsp_has_msn(t->p) || LIKELY(msn == r->msn_lo) || goes_back(t, &furthest)) /* ACK-02 reports that */
         return false;
+    if (t->watched && t->res && t->res->u.doubtful && psn_diff(msn, r->msn_lo) < 0)
+        return false; /* a response to a later request has overtaken it: RDA-11 */
     if (t->watched && (breaks_msn_order(t, v) || !t->u->counted))
         return v->rule != RULE_NONE;
     if (LIKELY((psn_diff(msn, r->msn_lo) >= 0 || !in_order(t)) && psn_diff(msn, r->msn_hi) <= 0))

@@ -44,6 +44,7 @@ struct rsp_unknown {
     bool nak_is_rnr;    /* it was an RNR NAK */
     bool rnr_waits;     /* there was an RNR NAK for rnr_psn, and that PSN was neither seen again nor completed since */
     bool fatal_seen;    /* a fatal NAK for fatal_psn */
+    uint8_t fatal_code; /* with fatal_seen: its syndrome */
     bool passed;        /* there was a response; passed_psn is valid */
     uint32_t nak_psn;   /* with nak_seen */
     uint32_t rnr_psn;   /* with rnr_waits */

@@ -174,6 +174,7 @@ CASES = [
     case("transaction id of a REP", "CM-02", ">req tid=7; !<rep tid={8|7}; >rtu tid=7; " + DATA),
     case("transaction id of an RTU", "CM-02", ">req tid=7; <rep tid=7; !>rtu tid={8|7}; " + DATA, MUST_COMPLETE, ELSE),
     case("transaction id of a DREP", "CM-02", CM + DATA + ">dreq tid=7 at=1000; !<drep tid={8|7} at=1000", MUST_COMPLETE, ELSE),
+    case("transaction id of a DREQ that is sent again", "CM-02", CM + DATA + ">dreq tid=7 at=1000; !>dreq tid={8|7} at=5000000; <drep tid={8|7} at=1000"),
     case("transaction id of an APR", "CM-02", CM + DATA + ">lap qpn=$qb tid=7 at=1000; !<apr tid={8|7} at=1000; " + MORE, MUST_COMPLETE, ELSE),
     case("transaction id of a SIDR_REP", "CM-02", ">sreq service=0x4711 tid=7; !<srep qpn=77 tid={8|7}", MUST_COMPLETE, ELSE),
     case("another REP with another id", "CM-03", ">req at=1000; <rep at=1000; !<rep lid={3|2} at=20000; >rtu at=1000; " + DATA),

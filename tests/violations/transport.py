@@ -255,3 +255,13 @@ CASES += [case("the request of an RNR NAK is never sent again", "RTX-15", ON + "
 CASES += [case("the refused request is sent again", "NAK-08", ON + ">so 1; >so 2; <nak2 1 m=1; {!>so 1 at=80000|}", "Q", "ncqrR")]
 CASES += [case("the end that was refused answers %s" % what, "NAK-08", ON + "<so 0; >ack 0 m=1; >so 1; <nak2 1 m=1; <%s 1 at=80000; {!%s|}" % (k, a), "Q", "ncqrR")
           for what, k, a in (("a SEND", "so", ">ack 1 m=2"), ("a READ", "rd", ">ro 1 m=2"))]
+# One fault, one finding: what follows from it is none of its own.
+CASES += [case("the answer to %s is overtaken by that to the next one" % what, "RDA-11", ON + ">%s 1; >%s 2; {!<%s 2 m=3; <%s 1 m=2|<%s 1 m=2; <%s 2 m=3}; >so 3; <ack 3 m=4" % ((k, k) + (a,) * 4), "R", "ncqQr")
+          for what, k, a in (("a READ", "rd", "ro"), ("an atomic", "faa", "aack"))]
+CASES += [case("READ responses that mix with those to another READ", "RDA-11", ON + ">rd 1 dl=320; >rd 3 dl=320; <rf 1 m=2; {!<rf 3 m=3; <rl 2 m=2|<rl 2 m=2; <rf 3 m=3}; <rl 4 m=3; >so 5; <ack 5 m=4", "R", "ncqQr")]
+CASES += [case("a WRITE breaks into a SEND, which then goes on", "SEQ-02", ON + ">sf 1; {!>wo 2|>sm 2}; >sm 3; >sl 4; <ack 4 m={3|2}")]
+CASES += [case("the Last packet of a WRITE is shorter when it is sent again", "SEQ-11", ON + ">wf 1 dl=576; >wm 2; >wl 3; >wf 1 dl=576%s; >wm 2; !>wl 3 n={32|64}; <ack 3 m=2" % LOST, "nqQ", "crR")]
+CASES += [case("a second fatal NAK, for another reason", "NAK-04", ON + ">so 1; <nak2 1 m=1; {!<nak3 1 m=1 at=1000|}")]
+CASES += [case("%s of a PSN that was answered" % what, "RTX-09", ON + ">rd 1 dl=576; <rf 1 m=2; <rm 2; <rl 3 m=2; >so 4; {!<%s 2 m=2|<%s 4 m=2}" % (k, k) + rest, "R", "ncqQr")
+          for what, k, rest in (("a fatal NAK", "nak2", ""), ("an RNR NAK", "rnr14", "; >so 4 at=5000; <ack 4 m=3"))]
+CASES += [case("a requester that waits for an answer for ever", "RTX-03", ON + "<so 0; >ack 0 m=1; <so 1; {|<so 1 at=90000;} {!>ack 1 m=2 at=2000000|>ack 1 m=2}; <so 2; >ack 2 m=3", "R", "ncqr")]

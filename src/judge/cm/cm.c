@@ -193,7 +193,7 @@ static void take_close(struct judge *j, struct cm_packet *c)
 
     take_end(c);
     c->s->closed = true;
-    if (c->m->mad.attr_id == CM_DREP && dreq->copies)
+    if (c->m->mad.attr_id == CM_DREP && dreq->copies && c->m->mad.tid != dreq->tid)
         cm_check_tid(j, c, dreq->m.mad.tid, dreq->frame);
     if (c->m->mad.attr_id == CM_DREP)
         c->s->drep[c->from_active] = true;

@@ -15,8 +15,13 @@ void cm_first_copy(struct cm_copies *o, const struct cm_packet *c)
 {
     const uint32_t frame = frame_u32(c->p);
 
-    *o = (struct cm_copies){
-        .m = *c->m, .ts = c->p->frame->ts, .frame = frame, .m_frame = frame, .copies = 1, .ttl = c->p->ttl};
+    *o = (struct cm_copies){.m = *c->m,
+                            .tid = c->m->mad.tid,
+                            .ts = c->p->frame->ts,
+                            .frame = frame,
+                            .m_frame = frame,
+                            .copies = 1,
+                            .ttl = c->p->ttl};
 }
 
 void cm_check_copy(struct judge *j, struct cm_copies *o, const struct cm_packet *c)
@@ -30,6 +35,7 @@ void cm_check_copy(struct judge *j, struct cm_copies *o, const struct cm_packet 
     struct found f;
     bool compared;
 
+    o->tid = c->m->mad.tid;
     if (!o->copies) {
         cm_first_copy(o, c);
         return;
