@@ -258,10 +258,13 @@ static unsigned gap_closes(struct judge *j, const struct pkt *p, uint32_t flow, 
                            struct found out[FAILURES])
 {
     const struct req_dir *h = j->flows[flow].dir;
-    ns_t later = p ? p->frame->ts - w->ts : 0;
+    ns_t later;
 
     j->flows[flow].has_gap = false;
-    if (!w->ack_frame || later <= CROSSES_WITHIN + judge_step(j, p))
+    if (!w->ack_frame || !p)
+        return 0;
+    later = p->frame->ts - w->ts;
+    if (later <= CROSSES_WITHIN + judge_step(j, p))
         return 0;
     out[0] = gap_acked(j, flow, w);
     out[0].needs |= N_CLOCK;

@@ -133,7 +133,7 @@ bool judge_is_not_sent_again(struct judge *j, const struct judged *a, struct fou
     *f = found_of(RULE_RTX_03, a->flow);
     f->cause = k->frame;
     f->has = N_CM; /* the timeout is known: from CM or the user */
-    f->lacks = a->h->vague || a->h->disorder || j->backwards ? N_COMPLETE : 0;
+    f->lacks = a->h->vague || a->h->disorder || j->backwards || j->n_pauser ? N_COMPLETE : 0;
     f->expected = say(j, "PSN %u again within %.6f ms", k->psn, (double)(k->overdue - k->ts) / 1e6);
     f->seen = say(j, "%.6f ms", (double)(a->p->frame->ts - k->ts) / 1e6);
     f->text = "Nothing was answered since the request of that PSN, whose ACK timeout had run out long ago.";
