@@ -456,22 +456,17 @@ static bool is_long_after(const struct jflow *f, const struct conn_params *c)
     return !set_up || f->first_ts - set_up > USED_WITHIN;
 }
 
-/* True if the sender of `flow` is the passive end of the latest connection that names its queue pairs. */
+/* True if the sender of `flow` is the passive end of its connection: the one that its REQ began. */
 static bool is_from_passive(const struct judge *j, uint32_t flow)
 {
     const struct flow *c = &j->flow[flow];
-    const struct cm_ends *newest = NULL;
-    bool passive = false;
 
-    for (unsigned i = 0; i < 2 * j->n_cm_used; i++) {
-        const struct cm_ends *e = &j->cm_ends[j->cm_used[i / 2]];
-        bool its_own = cm_ends_are(e, i % 2, c->tap, &c->src, &c->dst) && e->qpn[!(i % 2)] == c->dqpn;
-        if (its_own && (!newest || e->frame > newest->frame)) {
-            newest = e;
-            passive = i % 2 == 0;
-        }
+    for (unsigned i = 0; i < j->n_cm_used; i++) {
+        const struct cm_ends *e = &j->cm_ends[j->cm_used[i]];
+        if (e->frame == c->params.req_frame && e->qpn[1] == c->dqpn && cm_ends_are(e, 0, c->tap, &c->src, &c->dst))
+            return true;
     }
-    return passive;
+    return false;
 }
 
 /* The passive end of an XRC connection is its target, whose queue pair has no send queue. */
