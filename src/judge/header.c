@@ -523,6 +523,7 @@ static void check_qkey(struct judge *j, const struct pkt *p)
 {
     struct conn_addr src, dst;
     struct ud_dest *d;
+    bool back; /* to the Q_Key from which one datagram differed */
 
     if (p->bth.dqpn == 1) {
         if (UNLIKELY(p->deth.qkey != UINT32_C(0x80010000)))
@@ -533,9 +534,10 @@ static void check_qkey(struct judge *j, const struct pkt *p)
     conn_addr_of(p, &src, &dst);
     d = ud_dest(j, conn_tap_of(p->frame), &dst, p->bth.dqpn);
     if (UNLIKELY(p->frame->ts - d->ts > QPN_REUSED_AFTER))
-        d->have = d->from_sidr = false;
+        d->have = d->from_sidr = d->odd = false;
     d->ts = p->frame->ts;
-    if (d->have && UNLIKELY(d->qkey != p->deth.qkey))
+    back = d->odd && d->before == p->deth.qkey;
+    if (d->have && UNLIKELY(d->qkey != p->deth.qkey && !back))
         judge_found(
             j, p,
             (struct found){
@@ -552,6 +554,8 @@ static void check_qkey(struct judge *j, const struct pkt *p)
                             : "Datagrams to this queue pair carried another Q_Key before; one of them is dropped."});
     if (d->from_sidr)
         return;
+    d->odd = d->have && d->qkey != p->deth.qkey && !back;
+    d->before = d->qkey;
     d->have = true;
     d->qkey = p->deth.qkey;
     d->frame = frame_u32(p);

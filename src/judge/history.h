@@ -125,6 +125,7 @@ struct history {
     struct crossing crossing; /* with jflow.crossing */
     struct demand demand;
     struct broken_into broken_into;
+    bool uneven;                   /* a packet of the message in progress has a wrong length */
     struct read_payload *payloads; /* HISTORY_PAYLOADS, by PSN; NULL: no READ response yet, or no room */
     struct history_key keys[HISTORY_KEYS];
     struct gap_seen gap;

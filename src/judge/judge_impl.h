@@ -442,6 +442,8 @@ void pending_review(struct judge *j, const struct pkt *p, uint32_t flow, bool no
 /* Judge a frame without InfiniBand, if it is a pause frame. */
 void judge_pause(struct judge *j, const struct pkt *p);
 /* A packet of `flow`: its sender must not be paused. */
+/* Whether somebody at `tap` paused another station since then. */
+bool judge_paused_since(const struct judge *j, uint32_t tap, ns_t since);
 void judge_while_paused(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_pause_end(struct judge *j);
 /* Count a packet with a BTH for the hosts whose counters are given; at the end: compare. */

@@ -79,6 +79,17 @@ static struct pauser *pauser_of(struct judge *j, const struct pkt *p)
     return s;
 }
 
+bool judge_paused_since(const struct judge *j, uint32_t tap, ns_t since)
+{
+    for (unsigned i = 0; i < j->n_pauser; i++)
+        for (unsigned class = 0; class < ARRAY_LEN(j->pauser[i].class); class ++) {
+            const struct pause *c = &j->pauser[i].class[class];
+            if (j->pauser[i].tap == tap && c->frame && c->from + PAUSE_MAX >= since)
+                return true;
+        }
+    return false;
+}
+
 static void check_storm(struct judge *j, const struct pkt *p, struct pauser *s, unsigned class)
 {
     struct pause *c = &s->class[class];

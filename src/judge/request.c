@@ -98,6 +98,7 @@ static bool check_rnr_wait(struct judge *j, const struct judged *a, struct found
 {
     const struct nak *n = &a->h->rnr;
     ns_t elapsed = a->p->frame->ts - n->ts_first, slack = judge_slack(j, a->p) + CLOCK_SLACK, wait;
+    const struct sent *s;
     bool over;
 
     if (LIKELY(!n->have) || n->resent || a->f->history->in_rnr_wait == n->frame || psn_diff(a->p->bth.psn, n->psn) <= 0)
@@ -106,6 +107,9 @@ static bool check_rnr_wait(struct judge *j, const struct judged *a, struct found
     over = elapsed >= wait + NAK_IS_HEEDED && a->h->have_una && a->h->una == n->psn && j->o.profile != PROFILE_NV;
     if (!over && (elapsed <= NAK_TAKES_EFFECT + slack || elapsed >= wait - slack))
         return false;
+    s = req_dir_sent(a->h, n->psn);
+    if (s && s->copies > n->times)
+        return false; /* it may be the answer to a copy before the latest one, which is taken */
     a->f->history->in_rnr_wait = n->frame;
     f->cause = n->frame;
     f->needs = over ? N_COMPLETE : 0;
@@ -124,16 +128,18 @@ static inline bool is_overdue(const struct judged *a)
 bool judge_is_not_sent_again(struct judge *j, const struct judged *a, struct found *f)
 {
     struct ack_wait *k = &a->f->ack_wait;
+    bool paused;
 
     if (!is_overdue(a) || k->told || a->p->frame->ts <= k->overdue + judge_slack(j, a->p) + CLOCK_SLACK)
         return false;
     if (a->h->back_ts >= k->ts || k->path != a->f->path || a->f->closed.frame)
         return false;
+    paused = judge_paused_since(j, j->flow[a->flow].tap, k->ts);
     k->told = true;
     *f = found_of(RULE_RTX_03, a->flow);
     f->cause = k->frame;
     f->has = N_CM; /* the timeout is known: from CM or the user */
-    f->lacks = a->h->vague || a->h->disorder || j->backwards || j->n_pauser ? N_COMPLETE : 0;
+    f->lacks = a->h->vague || a->h->disorder || j->backwards || paused ? N_COMPLETE : 0;
     f->expected = say(j, "PSN %u again within %.6f ms", k->psn, (double)(k->overdue - k->ts) / 1e6);
     f->seen = say(j, "%.6f ms", (double)(a->p->frame->ts - k->ts) / 1e6);
     f->text = "Nothing was answered since the request of that PSN, whose ACK timeout had run out long ago.";

@@ -16,8 +16,10 @@
 struct ud_dest {
     uint64_t key;
     uint32_t qkey, frame, sidr_frame;
+    uint32_t before; /* with `odd`: the Q_Key until then */
     bool have, from_sidr;
-    ns_t ts; /* of the latest datagram to it, or of the SIDR_REP */
+    bool odd; /* the latest datagram had another Q_Key than those before */
+    ns_t ts;  /* of the latest datagram to it, or of the SIDR_REP */
 };
 #define UD_DESTS 1024
 

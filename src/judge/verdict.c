@@ -322,40 +322,52 @@ static bool is_before_nak(const struct verdict *v)
     return v->rule == RULE_RTX_01 && psn_diff((uint32_t)v->seen, (uint32_t)v->expected) < 0;
 }
 
+static bool is_of_length(const struct verdict *v)
+{
+    return v->about && strcmp(v->about, "payload bytes") == 0;
+}
+
 /* True if SEND and WRITE packets of the two operations may belong to one message. */
 static bool are_of_one_operation(uint8_t opcode, uint8_t other)
 {
     return !((opcode_table[opcode].flags ^ opcode_table[other].flags) & (OPF_SEND | OPF_WRITE));
 }
 
-/* True if verdict `v[i]` follows from another one: the packet has the wrong length already by what was sent before
- * under its PSN; or it goes on with a message into which another operation had broken. */
+/* True if verdict `v[i]` follows from another one: the packet goes on with a message into which another operation had
+ * broken; or the bytes of a message are not those of its RETH because a packet of it has a wrong length. */
 static bool follows_from_other(const struct judged *a, const struct verdict *v, unsigned i)
 {
     const struct broken_into *b = &a->f->history->broken_into;
     const char *about = v[i].about ? v[i].about : "";
 
     if (strcmp(about, "begun") == 0)
-        return b->have && v[i].expected == 0 && are_of_one_operation(b->opcode, a->p->bth.opcode);
-    for (unsigned k = 0; strcmp(about, "bytes") == 0 && k < i; k++)
-        if (rule_table[v[k].rule].reason.cause == CAUSE_FIRST_COPY)
+        return b->have && !(a->p->op->flags & OPF_START) && are_of_one_operation(b->opcode, a->p->bth.opcode);
+    if (strcmp(about, "bytes") != 0)
+        return false;
+    for (unsigned k = 0; k < i; k++)
+        if (is_of_length(&v[k]) || rule_table[v[k].rule].reason.cause == CAUSE_FIRST_COPY)
             return true;
-    return false;
+    return a->f->history->uneven && !(a->p->op->flags & OPF_START);
 }
 
-/* Keep what message another operation has broken into, until that goes on to its end. */
-static void note_broken_into(const struct judged *a, const struct verdict *v, unsigned n)
+/* Keep what message another operation has broken into, until that goes on to its end; and whether a packet of the
+ * message has a wrong length. */
+static void note_broken(const struct judged *a, const struct verdict *v, unsigned n)
 {
     struct broken_into *b = &a->f->history->broken_into;
-    bool ends = a->p->op->flags & OPF_END && are_of_one_operation(b->opcode, a->p->bth.opcode);
+    bool *uneven = &a->f->history->uneven,
+         ends = a->p->op->flags & OPF_END && are_of_one_operation(b->opcode, a->p->bth.opcode);
 
     b->have &= !ends;
+    *uneven &= !(a->p->op->flags & OPF_START);
     for (unsigned i = 0; i < n; i++) {
         uint8_t begun = (uint8_t)((a->p->bth.opcode & 0xe0) | (v[i].expected & 31));
         if (v[i].about && strcmp(v[i].about, "begun") == 0 && v[i].expected &&
             !are_of_one_operation(begun, a->p->bth.opcode))
             *b = (struct broken_into){true, begun};
+        *uneven |= is_of_length(&v[i]);
     }
+    *uneven &= !(a->p->op->flags & OPF_END);
 }
 
 void judge_request_verdicts(struct judge *j, const struct judged *a)
@@ -385,8 +397,8 @@ void judge_request_verdicts(struct judge *j, const struct judged *a)
         v[i].needs |= v[i].rule == RULE_RTX_03 && may_be_paced(j, a) ? N_PACE : 0;
         report(j, a, &v[i], has, lacks);
     }
-    if (UNLIKELY(n || a->f->history->broken_into.have))
-        note_broken_into(a, v, n);
+    if (UNLIKELY(n || a->f->history->broken_into.have || a->f->history->uneven))
+        note_broken(a, v, n);
 }
 
 /* --- Responses -------------------------------------------------------------------------------- */
@@ -497,6 +509,11 @@ static void needs_of_response(const struct judged *a, struct verdict *v, unsigne
         sent = req_dir_sent(h, h->rnr.psn);
         *lacks = !a->f->shadow->rsp.u.all_seen || (sent && (sent->copies > 1 || sent->same)) ? N_TAP_RSP : 0;
         break;
+    case RULE_NAK_07: /* a sequence NAK of before a copy that came late, behind the RNR NAK of that copy */
+        sent = req_dir_sent(h, a->p->bth.psn);
+        v->needs |= sent && (sent->copies > 1 || sent->same || sent->late) ? N_TAP_RSP : 0;
+        *lacks = v->needs & N_TAP_RSP && !a->f->shadow->rsp.u.all_seen ? N_TAP_RSP : 0;
+        break;
     case RULE_NAK_03:
         *lacks = h->vague ? N_COMPLETE : 0;
         break;
@@ -538,7 +555,8 @@ static bool is_told_elsewhere(const struct judged *a, const struct verdict *v)
 {
     if (v->rule == RULE_ACK_05)
         return req_dir_data(a->h, a->p->bth.psn) != NULL;
-    return rule_table[v->rule].traits & T_AHEAD && a->f->has_gap && a->f->gap.ack_frame == frame_u32(a->p);
+    return (rule_table[v->rule].traits & T_AHEAD || v->rule == a->f->gap.ack_rule) && a->f->has_gap &&
+           a->f->gap.ack_frame == frame_u32(a->p);
 }
 
 /* True if the responder does this because it keeps requests ahead of a missing one, as profile nv permits. */

@@ -273,6 +273,8 @@ static void take_nak(struct shadow_rsp *s, const struct pkt *p)
     struct responder *r = &s->r;
     unsigned type = aeth_type(p->aeth.syndrome);
     uint32_t psn = p->bth.psn;
+    /* wrong: it proves nothing */
+    bool ahead = s->u.all_seen && !s->u.pmtu_unknown && psn_diff(psn, r->epsn_hi) > 0;
 
     s->u.nak_seen = type == AETH_RNR || aeth_value(p->aeth.syndrome) == NAK_PSN_SEQ;
     s->u.nak_is_rnr = type == AETH_RNR;
@@ -288,8 +290,9 @@ static void take_nak(struct shadow_rsp *s, const struct pkt *p)
         s->u.fatal_code = p->aeth.syndrome;
         s->u.fatal_psn = psn;
     }
-    prove(s, psn);
-    if (!s->u.all_seen)
+    if (!ahead)
+        prove(s, psn);
+    if (!s->u.all_seen || ahead)
         return;
     shadow_rsp_may_expect(s, psn);
     for (uint32_t n = r->res_tail; n != r->res_head && psn_diff(rsp_res(r, n - 1)->psn, psn) >= 0; n--)

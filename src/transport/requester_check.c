@@ -412,6 +412,22 @@ static bool breaks_reread(const struct tx_view *t, struct verdict *v)
     return h->rkey == t->m->rkey ? false : fail(v, RULE_RDA_04, "R_Key", t->m->rkey, h->rkey);
 }
 
+/* A RETH or AtomicETH that is sent again names the same memory. */
+static bool differs_in_memory(const struct tx_view *t, const struct req_msg *m, struct verdict *v)
+{
+    bool reth = t->p->op->ext & H_RETH;
+    uint64_t va = reth ? t->p->reth.va : t->p->atomiceth.va;
+    uint32_t rkey = reth ? t->p->reth.rkey : t->p->atomiceth.rkey;
+
+    if (!(t->p->op->ext & (H_RETH | H_ATOMICETH)))
+        return false;
+    if (va != m->va)
+        return fail(v, RULE_SEQ_11, "address", m->va, va);
+    if (rkey != m->rkey)
+        return fail(v, RULE_SEQ_11, "R_Key", m->rkey, rkey);
+    return reth && t->p->reth.dmalen != m->len ? fail(v, RULE_SEQ_11, "RETH length", m->len, t->p->reth.dmalen) : false;
+}
+
 static bool breaks_repeat(const struct tx_view *t, struct verdict *v)
 {
     const struct req_msg *m = t->m;
@@ -427,10 +443,8 @@ static bool breaks_repeat(const struct tx_view *t, struct verdict *v)
     op = opcode_at(m, t->off, t->r->p.service);
     if (op != t->p->bth.opcode)
         return fail(v, RULE_SEQ_11, "opcode", op, t->p->bth.opcode);
-    if (t->p->op->ext & H_RETH && (t->p->reth.va != m->va || t->p->reth.rkey != m->rkey || t->p->reth.dmalen != m->len))
-        return fail(v, RULE_SEQ_11, "address", m->va, t->p->reth.va);
-    if (t->p->op->ext & H_ATOMICETH && (t->p->atomiceth.va != m->va || t->p->atomiceth.rkey != m->rkey))
-        return fail(v, RULE_SEQ_11, "address", m->va, t->p->atomiceth.va);
+    if (differs_in_memory(t, m, v))
+        return true;
     len = m->kind == MSG_ATOMIC               ? 0
           : !m->open && t->off + 1 == m->span ? m->sent - t->off * t->r->p.pmtu
                                               : t->r->p.pmtu;

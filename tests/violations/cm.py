@@ -204,6 +204,9 @@ CASES = [
     case("REP after a REJ", "CM-01", LATE + "{<rej %s of=0 at=1000|}; !<rep at=50000; ?>rtu at=1000; ?>so 0; ?<ack 0 m=1" % BY_B, MUST_COMPLETE, ELSE),
     case("REP with another id than the MRA before it", "CM-01", LATE + "<mra lid={9|2} rid=1 of=0 at=1000; !<rep at=1000; >rtu at=1000; " + DATA, MUST_COMPLETE, ELSE),
     case("a connection that is closed and was never confirmed", "CM-01", LATE + "<rep at=1000; {|>rtu at=1000;} " + DATA + "!>dreq at=1000; <drep at=1000", "Q", "ncqrR"),  # elsewhere the RTU may have been lost before the tap
+    case("requests of the passive side before the RTU", "CM-12", LATE + "<rep at=1000; {!<so 0 at=1000; >rtu at=100000|>rtu at=1000; <so 0 at=1000}; >ack 0 m=1; <so 1; >ack 1 m=2", "R", "ncqQr"),
+    case("RTU after a REJ of its sender", "CM-13", LATE + "<rep at=1000; {>rej of=1 at=1000|}; !>rtu at=2000000", MUST_COMPLETE, ELSE),
+    case("MRA of the REQ behind the REP", "CM-01", LATE + "<rep at=1000; {!<mra %s of=0 at=100000|}; >rtu at=1000; " % BY_B + DATA, MUST_COMPLETE, ELSE),
     case("LAP after a DREQ", "CM-13", CM + DATA + "{>dreq at=1000; <drep at=1000;|} !>lap qpn=$qb at=2000000; {|<apr at=1000; >dreq at=1000; <drep at=1000}", MUST_COMPLETE, ELSE),
     case("APR after a DREP", "CM-13", CM + DATA + ">lap qpn=$qb at=1000; {>dreq at=1000; <drep at=1000;|} !<apr at=2000000; {|>dreq at=1000; <drep at=1000}", MUST_COMPLETE, ELSE),
     case("an alternate path that the REP has refused", "CM-14", ">req asgid=$gs adgid=$gb atimeout=14 at=1000; <rep failover={2|0} at=1000; >rtu at=1000; " + DATA + "!>so 2 src=$s; ?<ack 2 m=3 dst=$s", MUST_COMPLETE, ELSE),

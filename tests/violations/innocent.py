@@ -47,5 +47,10 @@ CASES = [
     innocent("numbers of a closed connection, agreed on anew without CM", "CM-13", CM + DATA + "; >dreq at=1000; <drep at=1000; " + afresh(500)),
     innocent("another Q_Key of a queue pair that got no datagrams for a minute", "FMT-16", datagrams(1) + datagrams(7, IDLE)),
     innocent("another Q_Key than a SIDR_REP has named, a minute later", "CM-15", ">sreq service=0x4711; <srep qpn=77; " + datagrams(7, IDLE)),
+    # at the responder's tap the NAK would be behind the RNR NAK
+    managed("innocent: a sequence NAK that an RNR NAK has overtaken", "NAK-07",
+            CM + ">so 0; <ack 0 m=1; >so 1; >so 2; >so 1 at=90000; <rnr14 1 m=1; <nak0 1 m=1; >so 1 at=1400; >so 2; <ack 2 m=3", "", "ncqQ"),
+    managed("innocent: an RNR NAK of the copy before the one that is taken", "RTX-15",
+            CM + ">rd 0; >rd 1; >so 2; <ro 1 m=2; >rd 0; >rd 1; >so 2; <rnr14 2 m=2; <ro 0 m=2; <ro 1 m=2; >so 3 at=1100; <ack 3 m=4", "", "ncqQr"),
     innocent("the DSCP of a host's packets was rewritten by a tap", "FMT-09", CM + DATA, sums(None)),
 ]

@@ -265,3 +265,7 @@ CASES += [case("a second fatal NAK, for another reason", "NAK-04", ON + ">so 1; 
 CASES += [case("%s of a PSN that was answered" % what, "RTX-09", ON + ">rd 1 dl=576; <rf 1 m=2; <rm 2; <rl 3 m=2; >so 4; {!<%s 2 m=2|<%s 4 m=2}" % (k, k) + rest, "R", "ncqQr")
           for what, k, rest in (("a fatal NAK", "nak2", ""), ("an RNR NAK", "rnr14", "; >so 4 at=5000; <ack 4 m=3"))]
 CASES += [case("a requester that waits for an answer for ever", "RTX-03", ON + "<so 0; >ack 0 m=1; <so 1; {|<so 1 at=90000;} {!>ack 1 m=2 at=2000000|>ack 1 m=2}; <so 2; >ack 2 m=3", "R", "ncqr")]
+CASES += [case("a WRITE Middle stands in a SEND, which goes on", "SEQ-02", ON + ">sf 1; {!>wm 2|>sm 2}; >sl 3; <ack 3 m=2")]
+CASES += [case("the First of a WRITE is too short", "SEQ-04", ON + "!>wf 1 n={252|256} dl=576; >wm 2; >wl 3; <ack 3 m=2")]
+CASES += [case("a sequence NAK of a PSN behind the missing one, and then the right one", "NAK-01", GAP + "?>so 4; !<nak0 {3|2} m=2; {>so 3 at=5000; >so 4; <nak0 2 m=2 at=1000;|} >so 2 at=5000; >so 3; >so 4; <ack 4 m=5", "R", "r")]
+CASES += [case("another R_Key in the RETH of a WRITE that is sent again", "SEQ-11", ON + ">wf 1 dl=576; >wm 2; >wl 3; !>wf 1 rk={9|0x1234} dl=576%s; >wm 2; >wl 3; <ack 3 m=2" % LOST, "nqQ", "crR")]

@@ -19,6 +19,8 @@ void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow);
 void cm_take_failover(struct judge *j, const struct cm_packet *c);
 void cm_take_lap(struct judge *j, struct cm_packet *c);
 void cm_take_apr(struct judge *j, struct cm_packet *c);
+/* The first packet of a flow: the passive side sends no request before an RTU or a packet of the active side. */
+void judge_cm_hasty(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_cm_end(struct judge *j);
 /* Compare a request with the parameters of CM. keeps_cm_params(): there is nothing to report. */
 void judge_cm_request(struct judge *j, const struct judged *a);

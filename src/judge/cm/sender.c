@@ -78,14 +78,14 @@ static bool was_not_confirmed(struct judge *j, const struct cm_packet *c, struct
     return true;
 }
 
-/* A LAP or APR of an end that has closed the connection. */
+/* A message of an end that has closed the connection, or refused it; for another copy of the REQ it may begin anew. */
 static bool was_closed(struct judge *j, const struct cm_packet *c, struct found *f)
 {
     const struct cm_ends *e = cm_ends_of(j, c->s);
     const struct cm_closed *k = &e->closed[c->from_active];
     bool late = c->p->frame->ts - k->ts > CLOSED_FOR + judge_step(j, c->p);
 
-    if (!k->frame || e->refused)
+    if (!k->frame || (e->refused && c->s->req.copies > 1))
         return false;
     *f = cm_after_close(k->frame);
     needs_whole_exchange(j, c, f);
@@ -93,7 +93,25 @@ static bool was_closed(struct judge *j, const struct cm_packet *c, struct found 
     f->has |= cm_tap_at_sender(j, c) ? N_TAP_REQ | N_TAP_RSP : 0;
     f->expected = "silence";
     f->seen = cm_attr_str(c->m->mad.attr_id);
-    f->text = "Its sender has said that the connection is over.";
+    f->wrong = e->refused ? "{seen} follows a REJ, expected {expected}" : NULL;
+    f->text =
+        e->refused ? "Its sender has refused the connection." : "Its sender has said that the connection is over.";
+    return true;
+}
+
+/* An MRA of a REQ that its sender has answered already. */
+static bool delays_answered(struct judge *j, const struct cm_packet *c, struct found *f)
+{
+    const struct cm_copies *rep = &c->s->rep;
+
+    if (c->from_active || c->both || !rep->copies || c->s->req.copies > 1 || !CM_HAS(c->m, mra, about) ||
+        c->m->mra.about != CM_ABOUT_REQ || c->p->frame->ts - rep->ts <= COPY_WITHIN + judge_step(j, c->p))
+        return false;
+    needs_whole_exchange(j, c, f);
+    f->cause = rep->frame;
+    f->expected = "an MRA of the REQ before its REP";
+    f->seen = "MRA of a REQ behind it";
+    f->text = "Its sender has answered the REQ, and no other has come.";
     return true;
 }
 
@@ -104,6 +122,7 @@ void cm_check_sender(struct judge *j, const struct cm_packet *c)
         bool (*check)(struct judge *j, const struct cm_packet *c, struct found *f);
     } checks[] = {{CM_MRA, is_about_other}, {CM_REJ, is_about_other},     {CM_REP, accepts_refused},
                   {CM_REP, has_other_id},   {CM_DREQ, was_not_confirmed}, {CM_LAP, was_closed},
+                  {CM_RTU, was_closed},     {CM_MRA, was_closed},         {CM_MRA, delays_answered},
                   {CM_APR, was_closed}};
 
     for (unsigned i = 0; i < ARRAY_LEN(checks); i++) {
