@@ -511,7 +511,7 @@ static void needs_of_response(const struct judged *a, struct verdict *v, unsigne
         break;
     case RULE_NAK_07: /* a sequence NAK of before a copy that came late, behind the RNR NAK of that copy */
         sent = req_dir_sent(h, a->p->bth.psn);
-        v->needs |= sent && (sent->copies > 1 || sent->same || sent->late) ? N_TAP_RSP : 0;
+        v->needs |= sent && (sent->copies > h->rnr.times || sent->same || sent->late) ? N_TAP_RSP : 0;
         *lacks = v->needs & N_TAP_RSP && !a->f->shadow->rsp.u.all_seen ? N_TAP_RSP : 0;
         break;
     case RULE_NAK_03:
