@@ -237,8 +237,11 @@ static bool waits_for_read(const struct req_dir *h, const struct gap_seen *g)
 static bool is_answered(const struct req_dir *h, const struct gap_seen *g)
 {
     bool acked = h->have_una && psn_diff(h->una, g->psn) > 0;
+    /* a READ that was answered before is answered again: the NAK waits behind these responses, too */
+    bool repeats = h->have_una && h->rsp_ts >= g->ts && psn_diff(h->proves, h->una) < 0;
 
-    return acked || waits_for_read(h, g) || h->fatal.have || nak_explains(&h->seq, g) || nak_explains(&h->rnr, g);
+    return acked || repeats || waits_for_read(h, g) || h->fatal.have || nak_explains(&h->seq, g) ||
+           nak_explains(&h->rnr, g);
 }
 
 /* The request that was missing. Seen is not delivered: but of several packets behind the gap one will have been. */
