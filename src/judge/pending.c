@@ -86,11 +86,11 @@ void pending_gap_acked(struct judge *j, const struct judged *a)
     struct pending_fail *w = &a->f->gap;
     struct req_dir *h = a->h;
     enum rule rule = pending_rule(a->p);
-    /* a sequence NAK of the skipped PSN itself asks for it */
-    bool covered = !w->ack_frame && psn_diff(a->p->bth.psn, w->psn) >= (rule == RULE_NAK_01),
-         unsure = h->loose || h->vague;
+    bool covered = !w->ack_frame && psn_diff(a->p->bth.psn, w->psn) >= 0, unsure = h->loose || h->vague;
     bool complete = judge_have(j, a->flow, a->p) & N_COMPLETE;
 
+    if (rule == RULE_NAK_01)
+        return; /* that of the skipped PSN asks for it, and the replica of the responder knows which one is wrong */
     if (!covered || !complete || unsure || judge_is_unreadable_near(j, frame_u32(a->p)) || req_dir_sent(h, w->psn))
         return;
     w->ack_frame = frame_u32(a->p);
@@ -236,8 +236,8 @@ static bool ends_behind(const struct judge *j, uint32_t flow, const struct pendi
 /* The failures that are reported at once: the functions below write them to `out`, and return their number. */
 #define FAILURES 2
 
-/* An ACK, or a NAK of a later PSN, covers the skipped PSN, or an RNR NAK or a fatal NAK refuses it. Its packet has
- * never come, though the capture lacks nothing. */
+/* An ACK covers the skipped PSN, or an RNR NAK or a fatal NAK refuses it or a later one. Its packet has never come,
+ * though the capture lacks nothing. */
 static struct found gap_acked(struct judge *j, uint32_t flow, const struct pending_fail *w)
 {
     bool ack = w->ack_rule == RULE_ACK_02, at_responder = judge_tap_at_responder(j, flow, NULL);
@@ -247,7 +247,7 @@ static struct found gap_acked(struct judge *j, uint32_t flow, const struct pendi
     f.cause = w->frame;
     f.needs = N_START; /* else the PSN may have been sent, and arrived, before the capture */
     f.lacks = ends_behind(j, flow, w) ? N_COMPLETE : 0;
-    f.expected = say(j, "PSN %u at most", w->ack_rule == RULE_NAK_01 ? w->psn : psn_prev(w->psn));
+    f.expected = say(j, "PSN %u at most", psn_prev(w->psn));
     f.seen = say(j, "%s of PSN %u", w->what, w->ack_psn);
     f.text = say(j, "PSN %u has not arrived, neither before the %s nor behind it.", w->psn, ack ? "ACK" : "NAK");
     return f;

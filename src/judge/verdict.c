@@ -555,8 +555,7 @@ static bool is_told_elsewhere(const struct judged *a, const struct verdict *v)
 {
     if (v->rule == RULE_ACK_05)
         return req_dir_data(a->h, a->p->bth.psn) != NULL;
-    return (rule_table[v->rule].traits & T_AHEAD || v->rule == a->f->gap.ack_rule) && a->f->has_gap &&
-           a->f->gap.ack_frame == frame_u32(a->p);
+    return rule_table[v->rule].traits & T_AHEAD && a->f->has_gap && a->f->gap.ack_frame == frame_u32(a->p);
 }
 
 /* True if the responder does this because it keeps requests ahead of a missing one, as profile nv permits. */
