@@ -243,10 +243,9 @@ static void begin_flow(struct judge *j, const struct pkt *p, uint32_t flow)
     j->flows[flow].owner = j->owner;
     judge_hear(j, j->flow[flow].tap, &j->flow[flow].src, &j->flow[flow].dst);
     check_forgotten(j, flow);
-    judge_ud_flow(j, flow);     /* did its queue pair receive datagrams before? */
-    judge_cm_path(j, p, flow);  /* does it use an alternate path that was not accepted? */
-    judge_cm_opened(j, flow);   /* was its connection closed before? */
-    judge_cm_hasty(j, p, flow); /* does the passive side send before it may? */
+    judge_ud_flow(j, flow);    /* did its queue pair receive datagrams before? */
+    judge_cm_path(j, p, flow); /* does it use an alternate path that was not accepted? */
+    judge_cm_opened(j, flow);  /* was its connection closed before? */
 }
 
 static void judge_connected(struct judge *j, const struct pkt *p)

@@ -208,8 +208,8 @@ enum {
     CLOSED = 1u << 13,   /* its sender has closed or refused the connection */
     ANOTHER = 1u << 14,  /* another connection of the same queue pairs may have begun */
     IGNORED = 1u << 15,  /* the first one since a gap that nothing was said about */
-    ENDED = 1u << 17,    /* requests of its sender were refused for good */
     LEAPT = 1u << 16,    /* an ACK while a request with a PSN far from those before was not acknowledged */
+    ENDED = 1u << 17,    /* requests of its sender were refused for good */
 };
 
 /* The checks of a response, in the order of their findings, for responses of one of `kinds`; they run before the
@@ -220,7 +220,7 @@ static const struct judge_check checks[] = {
     {ANOTHER, .takes = judge_another_answered},   /* does its MSN show which connection it belongs to? (begin.c) */
     {BEFORE_CAPTURE, RULE_NONE, check_of_before}, /* does it come behind one to a request in the capture? */
     {ENDED, RULE_NAK_08, check_after_fatal},      /* its queue pair is in error */
-    {AWAITED, RULE_NONE, check_overdue},          /* or so late that the request was due again? */
+    {AWAITED, RULE_NONE, check_overdue},          /* was it so late that the request was due again? */
     {AWAITED, RULE_ACK_04, check_ack_wait},       /* was the ACK later than the ACK timeout? */
     {IGNORED, RULE_NAK_10, check_gap_ignored},    /* was the responder silent about a gap, and able to speak? */
     {EARLY, .takes = pending_early},              /* its request may be captured out of order (pending.c) */

@@ -9,7 +9,7 @@
 #include "src/taps/step.h"
 #include "src/transport/cm.h"
 
-/* --- Connection management, datagrams (cm/cm.c, header.c) ---------------------------------------- */
+/* --- Connection management, datagrams (cm/cm.c, header.c) ------------------------------------- */
 
 /* A queue pair that receives datagrams. The table is a hash table without chains: a new entry overwrites an older
  * one. */

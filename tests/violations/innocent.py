@@ -1,5 +1,6 @@
 """What keeps every rule, though it looks like a violation: nothing may fail in any setting. A rule is named by which it could be accused."""
 from build import CM, EVERYWHERE
+from cm import LATE
 from cm import case as managed
 from cm import put
 
@@ -47,6 +48,9 @@ CASES = [
     innocent("numbers of a closed connection, agreed on anew without CM", "CM-13", CM + DATA + "; >dreq at=1000; <drep at=1000; " + afresh(500)),
     innocent("another Q_Key of a queue pair that got no datagrams for a minute", "FMT-16", datagrams(1) + datagrams(7, IDLE)),
     innocent("another Q_Key than a SIDR_REP has named, a minute later", "CM-15", ">sreq service=0x4711; <srep qpn=77; " + datagrams(7, IDLE)),
+    innocent("a request of the passive side that was captured just before the RTU", "CM-12", LATE + "<rep at=1000; <so 0 at=1000; >rtu at=50; >ack 0 m=1; <so 1; >ack 1 m=2"),
+    innocent("a connection of the same numbers that was never confirmed", "CM-12",
+             LATE + "<rep at=1000; >req lid=11 tid=2 at=30000000; <rep lid=12 rid=11 tid=2; >rtu lid=11 rid=12 tid=2; <so 0 at=1000; >ack 0 m=1; >so 0; <ack 0 m=1"),
     # at the responder's tap the NAK would be behind the RNR NAK
     managed("innocent: a sequence NAK that an RNR NAK has overtaken", "NAK-07",
             CM + ">so 0; <ack 0 m=1; >so 1; >so 2; >so 1 at=90000; <rnr14 1 m=1; <nak0 1 m=1; >so 1 at=1400; >so 2; <ack 2 m=3", "", "ncqQ"),

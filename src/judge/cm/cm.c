@@ -65,6 +65,80 @@ unsigned cm_lacks(const struct judge *j, const struct cm_exchange *s)
     return !stamps_began(&j->stamps, s->tap, &began) || s->begun - began <= doubt ? N_COMPLETE : 0;
 }
 
+/* --- Requests before the connection is established --------------------------------------------- */
+
+/* The REP may be stamped so much too late, ns: its RTU was stamped before it. */
+static ns_t may_be_late(const struct judge *j, const struct cm_packet *c)
+{
+    bool answered = c->s->early.frame && c->s->early.m.mad.attr_id == CM_RTU;
+
+    return answered ? CROSSES_WITHIN + judge_step(j, c->p) : 0;
+}
+
+/* The flow from `src` to queue pair `qpn` at `dst`, if its requests begin with PSN `psn`; else FLOW_NONE. */
+static uint32_t requests_from(const struct judge *j, uint32_t tap, const struct conn_addr *src,
+                              const struct conn_addr *dst, uint32_t qpn, uint32_t psn)
+{
+    uint32_t flow = conn_flow_named(j->conns, tap, src, dst, qpn);
+    const struct req_dir *h = flow == FLOW_NONE ? NULL : j->flows[flow].dir;
+
+    return h && h->have_next && h->start == psn ? flow : FLOW_NONE;
+}
+
+/* CM-12: requests to queue pair `qpn`, from PSN `psn` on, were sent before the REP, when neither end can know that its
+ * peer is ready. */
+static void check_data_before_rep(struct judge *j, const struct cm_packet *c, const struct conn_addr *src,
+                                  const struct conn_addr *dst, uint32_t qpn, uint32_t psn)
+{
+    uint32_t flow = requests_from(j, conn_tap_of(c->p->frame), src, dst, qpn, psn);
+    ns_t first = flow == FLOW_NONE ? 0 : j->flows[flow].first_ts;
+    struct found f = found_of(RULE_CM_12, flow);
+
+    if (flow == FLOW_NONE || j->flow[flow].paired_by >= PAIR_EXCHANGE || first < c->s->begun ||
+        first >= c->p->frame->ts - may_be_late(j, c))
+        return;
+    f.by_clock = true;
+    f.has = N_CM;
+    f.lacks = cm_lacks(j, c->s);
+    f.frame = j->flows[flow].first_frame;
+    f.cause = frame_u32(c->p);
+    f.expected = "no requests before the REP";
+    f.seen = say(j, "a request to QP 0x%06x from PSN %u on", qpn, psn);
+    f.text = "Before the REP the active side does not know the queue pair, and the passive side's peer is not ready to "
+             "receive.";
+    judge_found(j, NULL, f);
+}
+
+/* CM-12: the passive side has sent requests before `rtu`, the first RTU (NULL: none has come), and before any packet of
+ * the active side. */
+static void check_data_before_rtu(struct judge *j, const struct cm_exchange *s, const struct pkt *rtu)
+{
+    const struct cm_ends *e = cm_ends_of(j, s);
+    uint32_t flow = requests_from(j, e->tap, &e->addr[0], &e->addr[1], e->qpn[1], e->psn[0]),
+             back = conn_flow_named(j->conns, e->tap, &e->addr[1], &e->addr[0], e->qpn[0]);
+    ns_t permits = back != FLOW_NONE && j->flows[back].packets ? j->flows[back].first_ts : NS_NEVER;
+    struct found f = found_of(RULE_CM_12, flow);
+    const struct req_dir *h;
+
+    permits = rtu && rtu->frame->ts < permits ? rtu->frame->ts : permits;
+    if (flow == FLOW_NONE || !e->rep_frame || j->flow[flow].params.req_frame != e->frame)
+        return; /* or it is another connection's, with the same numbers */
+    h = j->flows[flow].dir;
+    if (h->first_frame < e->rep_frame || permits - h->first_ts <= CLOCK_SLACK + (rtu ? judge_step(j, rtu) : 0))
+        return;
+    f.by_clock = true;
+    f.has = N_CM;
+    f.needs =
+        N_COMPLETE | N_TAP_REQ; /* else what permits it may have been lost before the tap, or come by another way */
+    f.lacks = cm_lacks(j, s) | (stamps_go_on(&j->stamps, s->tap, h->first_ts, CLOCK_SLACK) ? 0 : N_COMPLETE);
+    f.frame = h->first_frame;
+    f.cause = e->rep_frame;
+    f.expected = "an RTU or a packet of the active side first";
+    f.seen = say(j, "a request from PSN %u on", h->start);
+    f.text = "The passive side does not know yet that its peer has received the REP, and is ready to receive.";
+    judge_found(j, NULL, f);
+}
+
 /* --- One function per message type ------------------------------------------------------------ */
 
 /* True if the REQ is a copy that was due when it was sent, before the connection was established, and that the network
@@ -182,6 +256,8 @@ static void take_rtu(struct judge *j, struct cm_packet *c)
         return;
     if (!c->s->ended && c->m->rtu.remote_id == c->s->passive_id)
         cm_check_tid(j, c, c->s->req.m.mad.tid, c->s->req.frame);
+    if (!c->s->established && !c->s->ended && !c->s->rtu_names)
+        check_data_before_rtu(j, c->s, c->p);
     c->s->established = true;
     c->s->established_ts = c->p->frame->ts;
 }
@@ -434,42 +510,6 @@ void judge_cm(struct judge *j, const struct pkt *p)
     settle_early(j, c.s, p->frame->ts);
 }
 
-/* --- Requests before the REP ------------------------------------------------------------------ */
-
-/* The REP may be stamped so much too late, ns: its RTU was stamped before it. */
-static ns_t may_be_late(const struct judge *j, const struct cm_packet *c)
-{
-    bool answered = c->s->early.frame && c->s->early.m.mad.attr_id == CM_RTU;
-
-    return answered ? CROSSES_WITHIN + judge_step(j, c->p) : 0;
-}
-
-/* CM-12: requests to queue pair `qpn`, from PSN `psn` on, were sent before the REP, when neither end can know that its
- * peer is ready. */
-static void check_data_before_rep(struct judge *j, const struct cm_packet *c, const struct conn_addr *src,
-                                  const struct conn_addr *dst, uint32_t qpn, uint32_t psn)
-{
-    uint32_t flow = conn_flow_named(j->conns, conn_tap_of(c->p->frame), src, dst, qpn);
-    const struct req_dir *h = flow == FLOW_NONE ? NULL : j->flows[flow].dir;
-    ns_t first = flow == FLOW_NONE ? 0 : j->flows[flow].first_ts;
-    struct found f = found_of(RULE_CM_12, flow);
-
-    if (!h || !h->have_next || h->start != psn || j->flow[flow].paired_by >= PAIR_EXCHANGE)
-        return;
-    if (first < c->s->begun || first >= c->p->frame->ts - may_be_late(j, c))
-        return;
-    f.by_clock = true;
-    f.has = N_CM;
-    f.lacks = cm_lacks(j, c->s);
-    f.frame = j->flows[flow].first_frame;
-    f.cause = frame_u32(c->p);
-    f.expected = "no requests before the REP";
-    f.seen = say(j, "a request to QP 0x%06x from PSN %u on", qpn, psn);
-    f.text = "Before the REP the active side does not know the queue pair, and the passive side's peer is not ready to "
-             "receive.";
-    judge_found(j, NULL, f);
-}
-
 void judge_cm_early(struct judge *j, const struct pkt *p)
 {
     struct cm_msg m;
@@ -521,6 +561,8 @@ void judge_cm_end(struct judge *j)
         settle_early(j, s, NS_NEVER);
         check_unanswered(j, s, false);
         check_unanswered(j, s, true);
+        if (s->rep.copies && !s->established && !s->ended)
+            check_data_before_rtu(j, s, NULL);
         if (s->mra.frame)
             note_mra(j, s, NULL);
     }

@@ -19,8 +19,6 @@ void judge_cm_path(struct judge *j, const struct pkt *p, uint32_t flow);
 void cm_take_failover(struct judge *j, const struct cm_packet *c);
 void cm_take_lap(struct judge *j, struct cm_packet *c);
 void cm_take_apr(struct judge *j, struct cm_packet *c);
-/* The first packet of a flow: the passive side sends no request before an RTU or a packet of the active side. */
-void judge_cm_hasty(struct judge *j, const struct pkt *p, uint32_t flow);
 void judge_cm_end(struct judge *j);
 /* Compare a request with the parameters of CM. keeps_cm_params(): there is nothing to report. */
 void judge_cm_request(struct judge *j, const struct judged *a);
@@ -39,8 +37,9 @@ void judge_flow_transport(struct judge *j, uint32_t flow);
 
 /* The failure `v` of message `m` with its texts (texts.c); `cause`: the frame that proves it, or 0. */
 struct found cm_found_of(struct judge *j, const struct cm_msg *m, struct verdict v, uint32_t cause);
-/* What is in the first field in which message `m` is not `other`: "Local QPN 0x100" (texts.c). */
-const char *cm_differing(struct judge *j, const struct cm_msg *m, const struct cm_msg *other);
+/* The failure of message `m`, which is sent again, not to be the same as its first copy, in frame `cause`: both values
+ * of the first field that differs. */
+struct found cm_found_differing(struct judge *j, const struct cm_msg *m, const struct cm_msg *first, uint32_t cause);
 /* Report it: a failure that concerns no flow. `p` may be NULL. */
 void cm_found(struct judge *j, const struct pkt *p, struct found f);
 /* CM-02: an answer has another transaction id than `tid`, that of the message in frame `cause`, which it answers. */

@@ -30,16 +30,14 @@ void cm_check_copy(struct judge *j, struct cm_copies *o, const struct cm_packet 
     unsigned max_retries = CM_HAS(&c->s->req.m, req, max_retries) ? req->max_retries : UINT8_MAX;
     ns_t gap = c->p->frame->ts - o->ts,
          tolerance = judge_step(j, c->p) + (j->o.profile == PROFILE_RXE ? 4 * NS_PER_MS : CLOCK_SLACK);
-    const char *is = NULL, *was = NULL;
     struct verdict v;
     struct found f;
-    bool compared;
 
-    o->tid = c->m->mad.tid;
     if (!o->copies) {
         cm_first_copy(o, c);
         return;
     }
+    o->tid = c->m->mad.tid;
     if (gap <= ALL_COPIES_WITHIN && cm_msg_same(c->m, &o->m))
         return;
     bool answers = c->m->mad.attr_id == CM_REP && (c->s->req_retransmitted || o->copies == 1);
@@ -50,20 +48,16 @@ void cm_check_copy(struct judge *j, struct cm_copies *o, const struct cm_packet 
     v = cm_retry_check(&o->m, c->m, o->copies, max_retries, c->from_active ? req->remote_timeout : req->local_timeout,
                        gap + tolerance);
     o->ts = c->p->frame->ts;
-    if (!verdict_ok(v) && strcmp(v.about, CM_COPY_DIFFERS) == 0) {
-        is = cm_differing(j, c->m, &o->m);
-        was = cm_differing(j, &o->m, c->m);
-    }
+    if (!verdict_ok(v))
+        f = strcmp(v.about, CM_COPY_DIFFERS) == 0
+                ? cm_found_differing(j, c->m, &o->m, o->m_frame)
+                : cm_found_of(j, c->m, v, v.rule == RULE_CM_02 ? o->m_frame : o->frame);
     if (c->m->cut < o->m.cut) {
         o->m = *c->m;
         o->m_frame = frame_u32(c->p);
     }
     if (verdict_ok(v))
         return;
-    compared = strcmp(v.about, CM_COPY_DIFFERS) == 0 || v.rule == RULE_CM_02;
-    f = cm_found_of(j, c->m, v, compared ? o->m_frame : o->frame);
-    f.seen = is ? is : f.seen;
-    f.expected = was ? was : f.expected;
     if (strcmp(v.about, CM_COPY_EARLY) == 0) {
         f.needs = c->from_active ? N_TAP_REQ : N_TAP_RSP; /* the earlier copy may have been delayed before the tap */
         f.has = cm_tap_at_sender(j, c) ? f.needs : 0;

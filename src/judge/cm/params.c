@@ -78,36 +78,6 @@ bool judge_cm_response(struct judge *j, const struct judged *a, struct found *f)
     return true;
 }
 
-/* --- Requests of the passive side before anything has come ------------------------------------ */
-
-void judge_cm_hasty(struct judge *j, const struct pkt *p, uint32_t flow)
-{
-    const struct flow *c = &j->flow[flow];
-    bool asked = c->peer != FLOW_NONE && j->flows[c->peer].packets;
-    struct found f = found_of(RULE_CM_12, flow);
-
-    if (LIKELY(!j->have_cm) || !(p->op->flags & OPF_REQUEST) || asked)
-        return;
-    for (unsigned i = 0; i < j->n_cm_used; i++) {
-        const struct cm_ends *e = &j->cm_ends[j->cm_used[i]];
-        const struct cm_exchange *s = &j->cm[j->cm_used[i]];
-        if (!cm_ends_are(e, 0, c->tap, &c->src, &c->dst) || e->qpn[1] != c->dqpn || e->psn[0] != p->bth.psn)
-            continue;
-        if (!e->rep_frame || s->established || s->rtu_names || s->ended || s->early.frame)
-            continue;
-        f.by_clock = true;
-        f.has = N_CM;
-        f.needs = N_COMPLETE | N_TAP_REQ; /* else the RTU, or data, may have come by another way */
-        f.lacks = cm_lacks(j, s);
-        f.cause = e->rep_frame;
-        f.expected = "an RTU or a request of the active side first";
-        f.seen = say(j, "%s of PSN %u", p->op->name, p->bth.psn);
-        f.text = "The passive side does not know yet that its peer has received the REP, and is ready to receive.";
-        judge_found(j, p, f);
-        return;
-    }
-}
-
 /* --- Flows with requests, by where they come from --------------------------------------------- */
 
 struct asker {

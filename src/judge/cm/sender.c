@@ -2,6 +2,16 @@
  * permits, by the states of src/transport/cm.h, its sender need not. */
 #include "src/judge/cm/cm.h"
 
+/* The frame that proves a failure, and its texts. True. */
+static bool fails(struct found *f, uint32_t cause, const char *expected, const char *seen, const char *text)
+{
+    f->cause = cause;
+    f->expected = expected;
+    f->seen = seen;
+    f->text = text;
+    return true;
+}
+
 /* The failure lacks what a message out of order lacks. */
 static void needs_whole_exchange(const struct judge *j, const struct cm_packet *c, struct found *f)
 {
@@ -9,23 +19,32 @@ static void needs_whole_exchange(const struct judge *j, const struct cm_packet *
     f->lacks |= cm_lacks(j, c->s);
 }
 
+/* True if the network may have reordered the message and one of its sender that was captured at `ts`. */
+static bool may_be_reordered(const struct judge *j, const struct cm_packet *c, ns_t ts)
+{
+    return c->p->frame->ts - ts <= COPY_WITHIN + judge_step(j, c->p);
+}
+
+/* What an MRA or REJ is about, enum cm_about; CM_ABOUT_OTHER if that was not captured. */
+static unsigned about(const struct cm_msg *m)
+{
+    if (m->mad.attr_id == CM_MRA)
+        return CM_HAS(m, mra, about) ? m->mra.about : CM_ABOUT_OTHER;
+    return CM_HAS(m, rej, about) ? m->rej.about : CM_ABOUT_OTHER;
+}
+
 /* An MRA or REJ is about a message of its receiver: only the passive side gets a REQ, only the active side a REP. */
 static bool is_about_other(struct judge *j, const struct cm_packet *c, struct found *f)
 {
-    static const char *const of[] = {
-        [CM_ABOUT_REQ] = "a REQ", [CM_ABOUT_REP] = "a REP", [CM_ABOUT_OTHER] = "another message"};
-    bool mra = c->m->mad.attr_id == CM_MRA;
-    unsigned about = mra ? c->m->mra.about : c->m->rej.about;
+    static const char *const of[] = {[CM_ABOUT_REQ] = "a REQ", [CM_ABOUT_REP] = "a REP"};
+    unsigned is = about(c->m), may_be = c->from_active ? CM_ABOUT_REP : CM_ABOUT_REQ;
+    const char *what = cm_attr_str(c->m->mad.attr_id);
 
-    if (mra ? !CM_HAS(c->m, mra, about) : !CM_HAS(c->m, rej, about))
+    if (is == CM_ABOUT_OTHER || is == may_be)
         return false;
-    if (c->both || about == CM_ABOUT_OTHER || about == (c->from_active ? CM_ABOUT_REP : CM_ABOUT_REQ))
-        return false;
-    f->expected = say(j, "one of %s", of[c->from_active ? CM_ABOUT_REP : CM_ABOUT_REQ]);
-    f->seen = about > CM_ABOUT_OTHER ? say(j, "%s of message code %u", cm_attr_str(c->m->mad.attr_id), about)
-                                     : say(j, "%s of %s", cm_attr_str(c->m->mad.attr_id), of[about]);
-    f->text = "It is about a message that its sender did not get: by this its receiver looks for the exchange.";
-    return true;
+    return fails(f, c->s->req.frame, say(j, "one of %s", of[may_be]),
+                 is < ARRAY_LEN(of) ? say(j, "%s of %s", what, of[is]) : say(j, "%s of message code %u", what, is),
+                 "It is about a message that its sender did not get: by this its receiver looks for the exchange.");
 }
 
 /* The passive side has refused the only REQ, and accepts it all the same. */
@@ -34,31 +53,24 @@ static bool accepts_refused(struct judge *j, const struct cm_packet *c, struct f
     const struct cm_ends *e = cm_ends_of(j, c->s);
     const struct cm_closed *rej = &e->closed[0];
 
-    if (c->from_active || !e->refused || !rej->frame || c->s->rep.copies || c->s->req.copies > 1)
+    if (c->from_active || !e->refused || !rej->frame || c->s->rep.copies || c->s->req.copies > 1 ||
+        may_be_reordered(j, c, rej->ts))
         return false;
-    if (c->p->frame->ts - rej->ts <= COPY_WITHIN + judge_step(j, c->p))
-        return false; /* the two may have been reordered */
     needs_whole_exchange(j, c, f);
-    f->cause = rej->frame;
-    f->expected = "no answer but the REJ";
-    f->seen = "REP";
-    f->text = "Its sender has refused the REQ, and no other has come.";
-    return true;
+    return fails(f, rej->frame, "no answer but the REJ", "REP",
+                 "Its sender has refused the REQ, and no other has come.");
 }
 
-/* The passive side gives its end another communication id than in its MRA. */
+/* The passive side gives its end another communication id than in its MRA; for another copy of the REQ it may. */
 static bool has_other_id(struct judge *j, const struct cm_packet *c, struct found *f)
 {
     uint32_t before = c->s->mra_id;
 
-    if (c->from_active || !before || c->s->rep.copies || c->m->rep.local_id == before)
+    if (c->from_active || !before || c->s->rep.copies || c->s->req.copies > 1 || c->m->rep.local_id == before)
         return false;
     needs_whole_exchange(j, c, f);
-    f->cause = c->s->mra_frame;
-    f->expected = say(j, "local comm id 0x%x as in the MRA", before);
-    f->seen = say(j, "0x%x", c->m->rep.local_id);
-    f->text = "An end has one communication id for an exchange.";
-    return true;
+    return fails(f, c->s->mra_frame, say(j, "local comm id 0x%x as in the MRA", before),
+                 say(j, "0x%x", c->m->rep.local_id), "An end has one communication id for an exchange.");
 }
 
 /* The active side closes a connection that it has never confirmed. Nothing is said at another tap than its own, before
@@ -71,11 +83,8 @@ static bool was_not_confirmed(struct judge *j, const struct cm_packet *c, struct
     needs_whole_exchange(j, c, f);
     f->needs |= N_TAP_REQ;
     f->has |= N_TAP_REQ;
-    f->cause = c->s->rep.frame;
-    f->expected = "an RTU, or a REJ of the REP";
-    f->seen = "DREQ";
-    f->text = "Its sender has established the connection without an RTU: its peer learns of that from data alone.";
-    return true;
+    return fails(f, c->s->rep.frame, "an RTU, or a REJ of the REP", "DREQ",
+                 "Its sender has established the connection without an RTU: its peer learns of that from data alone.");
 }
 
 /* A message of an end that has closed the connection, or refused it; for another copy of the REQ it may begin anew. */
@@ -91,12 +100,10 @@ static bool was_closed(struct judge *j, const struct cm_packet *c, struct found 
     needs_whole_exchange(j, c, f);
     f->needs |= late ? 0 : c->from_active ? N_TAP_REQ : N_TAP_RSP; /* else it may have been reordered with the DREQ */
     f->has |= cm_tap_at_sender(j, c) ? N_TAP_REQ | N_TAP_RSP : 0;
-    f->expected = "silence";
-    f->seen = cm_attr_str(c->m->mad.attr_id);
     f->wrong = e->refused ? "{seen} follows a REJ, expected {expected}" : NULL;
-    f->text =
-        e->refused ? "Its sender has refused the connection." : "Its sender has said that the connection is over.";
-    return true;
+    return fails(f, k->frame, "silence", cm_attr_str(c->m->mad.attr_id),
+                 e->refused ? "Its sender has refused the connection."
+                            : "Its sender has said that the connection is over.");
 }
 
 /* An MRA of a REQ that its sender has answered already. */
@@ -104,15 +111,12 @@ static bool delays_answered(struct judge *j, const struct cm_packet *c, struct f
 {
     const struct cm_copies *rep = &c->s->rep;
 
-    if (c->from_active || c->both || !rep->copies || c->s->req.copies > 1 || !CM_HAS(c->m, mra, about) ||
-        c->m->mra.about != CM_ABOUT_REQ || c->p->frame->ts - rep->ts <= COPY_WITHIN + judge_step(j, c->p))
+    if (c->from_active || !rep->copies || c->s->req.copies > 1 || about(c->m) != CM_ABOUT_REQ ||
+        may_be_reordered(j, c, rep->ts))
         return false;
     needs_whole_exchange(j, c, f);
-    f->cause = rep->frame;
-    f->expected = "an MRA of the REQ before its REP";
-    f->seen = "MRA of a REQ behind it";
-    f->text = "Its sender has answered the REQ, and no other has come.";
-    return true;
+    return fails(f, rep->frame, "an MRA of the REQ before its REP", "MRA of a REQ behind it",
+                 "Its sender has answered the REQ, and no other has come.");
 }
 
 void cm_check_sender(struct judge *j, const struct cm_packet *c)
@@ -125,7 +129,7 @@ void cm_check_sender(struct judge *j, const struct cm_packet *c)
                   {CM_RTU, was_closed},     {CM_MRA, was_closed},         {CM_MRA, delays_answered},
                   {CM_APR, was_closed}};
 
-    for (unsigned i = 0; i < ARRAY_LEN(checks); i++) {
+    for (unsigned i = 0; i < ARRAY_LEN(checks) && !c->both; i++) {
         struct found f = cm_out_of_place(c->s->req.frame);
         if (checks[i].attr == c->m->mad.attr_id && checks[i].check(j, c, &f))
             cm_found(j, c->p, f);

@@ -23,18 +23,10 @@ static struct sidr *messages_of(struct judge *j, const struct cm_ends *e)
 /* CM-03: a message that is sent again, with the same transaction id, is the same message. The first copy is kept. */
 static void check_copy(struct judge *j, struct cm_copies *o, const struct cm_packet *c)
 {
-    struct found f;
-
-    if (!o->copies) {
+    if (!o->copies)
         cm_first_copy(o, c);
-        return;
-    }
-    if (o->m.mad.tid != c->m->mad.tid || o->m.cut != c->m->cut || cm_msg_same(&o->m, c->m))
-        return;
-    f = cm_found_of(j, c->m, verdict_fail(RULE_CM_03, CM_COPY_DIFFERS, 0, 0), o->frame);
-    f.seen = cm_differing(j, c->m, &o->m);
-    f.expected = cm_differing(j, &o->m, c->m);
-    cm_found(j, c->p, f);
+    else if (o->m.mad.tid == c->m->mad.tid && o->m.cut == c->m->cut && !cm_msg_same(&o->m, c->m))
+        cm_found(j, c->p, cm_found_differing(j, c->m, &o->m, o->frame));
 }
 
 void cm_take_sidr_req(struct judge *j, const struct cm_packet *c)

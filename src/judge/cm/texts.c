@@ -34,7 +34,8 @@ static const char *number_str(struct judge *j, const char *about, uint64_t n)
     return say(j, n > 0xffff ? "%s 0x%llx" : "%s %llu", about, (unsigned long long)n);
 }
 
-const char *cm_differing(struct judge *j, const struct cm_msg *m, const struct cm_msg *other)
+/* What is in the first field in which message `m` is not `other`: "Local QPN 0x100". */
+static const char *differing(struct judge *j, const struct cm_msg *m, const struct cm_msg *other)
 {
     unsigned bit = cm_msg_differs(m, other), body = bit - MAD_HDR_LEN * 8, wide = body / 8;
     const struct field *f = bit < MAD_HDR_LEN * 8 ? NULL : cm_field_at(m->mad.attr_id, body);
@@ -65,9 +66,6 @@ struct found cm_found_of(struct judge *j, const struct cm_msg *m, struct verdict
     if (wrong_side || strcmp(v.about, CM_MISPLACED) == 0 || strcmp(v.about, CM_LATE_REJ) == 0) {
         f.expected = wrong_side ? "a message of this side" : "a message that fits the state of its receiver";
         f.seen = cm_attr_str(m->mad.attr_id);
-    } else if (strcmp(v.about, CM_COPY_DIFFERS) == 0) {
-        f.wrong = "the retransmitted CM message differs: {seen}, expected {expected}";
-        f.expected = f.seen = NULL; /* cm_differing() */
     } else if (strcmp(v.about, CM_COPY_EARLY) == 0) {
         f.wrong = "the CM message was retransmitted after {seen}, expected {expected}";
         f.expected = say(j, "a wait of %.0f ms", (double)v.expected / 1e6);
@@ -76,5 +74,15 @@ struct found cm_found_of(struct judge *j, const struct cm_msg *m, struct verdict
         f.expected = instead && !v.expected ? instead : number_str(j, v.about, v.expected);
         f.seen = number_str(j, v.about, v.seen);
     }
+    return f;
+}
+
+struct found cm_found_differing(struct judge *j, const struct cm_msg *m, const struct cm_msg *first, uint32_t cause)
+{
+    struct found f = cm_found_of(j, m, verdict_fail(RULE_CM_03, CM_COPY_DIFFERS, 0, 0), cause);
+
+    f.wrong = "the retransmitted CM message differs: {seen}, expected {expected}";
+    f.seen = differing(j, m, first);
+    f.expected = differing(j, first, m);
     return f;
 }
