@@ -216,14 +216,29 @@ static void check_sport(struct judge *j, const struct pkt *p, uint32_t flow, str
     }
 }
 
+/* True if the P_Key is one of a partition: the others are invalid (kernel's and OpenSM's tables leave them out). */
+static bool is_pkey(uint32_t pkey)
+{
+    return pkey & 0x7fff;
+}
+
 static void check_pkey(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
 {
     struct steady *s = &j->flows[flow].pkey;
+    bool first = !s->have, news = steady_put(s, p->bth.pkey, frame_u32(p), same);
 
     (void)k;
-    if (UNLIKELY(steady_put(s, p->bth.pkey, frame_u32(p), same)))
+    if (UNLIKELY(news && is_pkey(s->other)))
         report_deviation(j, p, flow, RULE_FMT_15, s, "P_Key",
                          "Packets of this queue pair before and after carry another P_Key.");
+    if (UNLIKELY((first || s->pending) && !is_pkey(p->bth.pkey)))
+        judge_found(j, p,
+                    (struct found){.rule = RULE_FMT_15,
+                                   .severity = SEV_E,
+                                   .flow = flow,
+                                   .expected = "a P_Key whose low 15 bits are not 0",
+                                   .seen = say(j, "0x%04x", p->bth.pkey),
+                                   .text = "This is no P_Key of a partition: no receiver accepts it."});
 }
 
 /* A queue pair sends MigReq 0 after it has rearmed its path, and 1 after it has migrated: only a single deviating
@@ -452,7 +467,7 @@ static void compare_ends(struct judge *j, const struct pkt *p, uint32_t flow, st
     of = g->dir ? peer : flow;
     judge_usual_catch_up(g);
     b = g->pkey.value;
-    pkeys_differ = (a ^ b) & 0x7fff || !((a | b) & 0x8000);
+    pkeys_differ = is_pkey(a) && is_pkey(b) && ((a ^ b) & 0x7fff || !((a | b) & 0x8000));
     migreqs_differ =
         f->migreq.value != g->migreq.value && !f->migreq.pending && !g->migreq.pending && f->path == g->path;
     differ = is_settled_reliable(&f->service) && is_settled_reliable(&g->service) &&

@@ -46,14 +46,21 @@ void shadow_rsp_may_expect(struct shadow_rsp *s, uint32_t psn)
 
 /* --- Requests --------------------------------------------------------------------------------- */
 
+static void count(uint8_t *n)
+{
+    *n += *n < UINT8_MAX;
+}
+
 /* The responses of READs and atomics after `psn` may be repeated. A request captured out of order stands after
  * later PSNs in the ring, so all entries are examined. */
 static void may_repeat_after(struct responder *r, uint32_t psn)
 {
     for (uint32_t i = r->res_head; i != r->res_tail; i++) {
         struct rsp_res *later = rsp_res(r, i);
-        if (psn_diff(later->psn, psn) > 0)
-            later->u.copies += later->u.copies < UINT8_MAX;
+        if (psn_diff(later->psn, psn) <= 0)
+            continue;
+        count(&later->u.copies);
+        count(&later->u.again);
     }
 }
 
@@ -64,19 +71,21 @@ static void repeat_response(struct responder *r, const struct pkt *p, uint32_t n
     uint32_t from = res->from, end = res->end, under_way = rsp_is_due(res) ? res->next : UINT32_MAX;
 
     rsp_answer_again(r, p, n);
-    if (res->from != from || res->end != end)
-        res->u.restarts += res->opcode == OP_READ_REQUEST && res->u.restarts < UINT8_MAX;
-    res->u.copies += res->u.copies < UINT8_MAX;
+    if ((res->from != from || res->end != end) && res->opcode == OP_READ_REQUEST)
+        count(&res->u.restarts);
+    count(&res->u.copies);
+    if (under_way != UINT32_MAX)
+        count(&res->u.again);
     if (under_way < res->end)
         res->next = under_way;
     may_repeat_after(r, res->psn);
 }
 
-/* A READ request has a PSN of an earlier one and is dropped, as it asks for something else: a responder may also send
+/* A READ or atomic has a PSN of an earlier one and is dropped, as it asks for something else: a responder may also send
  * what it asks for. */
 static bool is_bad_repeat(const struct responder *r, const struct pkt *p, unsigned answer)
 {
-    return answer == ANS_DROP && p->op->flags & OPF_READ_REQ && rsp_find(r, p->bth.psn) != r->res_tail;
+    return answer == ANS_DROP && !(p->op->flags & (OPF_SEND | OPF_WRITE)) && rsp_find(r, p->bth.psn) != r->res_tail;
 }
 
 static void may_answer_bad_repeat(struct responder *r, uint32_t n)
@@ -84,7 +93,8 @@ static void may_answer_bad_repeat(struct responder *r, uint32_t n)
     struct rsp_res *res = rsp_res(r, n);
 
     res->u.restarts = UINT8_MAX; /* from any PSN of it on, in any form */
-    res->u.copies += res->u.copies < UINT8_MAX;
+    count(&res->u.copies);
+    count(&res->u.again);
 }
 
 /* A READ or atomic after missing requests: those may have arrived unseen, or be captured out of order, so it may get
@@ -151,6 +161,8 @@ static void rc_rx(struct shadow_rsp *s, const struct pkt *p, ns_t now)
 
     if (UNLIKELY(s->u.nak_seen && psn == s->u.nak_psn))
         s->u.nak_seen = false;
+    if (UNLIKELY(s->u.fatal_seen && psn == s->u.fatal_psn))
+        s->u.fatal_again = true;
     if (UNLIKELY(s->u.rnr_waits && may_end_wait(s, p)))
         s->u.rnr_waits = false;
     if (LIKELY(psn == r->epsn_hi && rsp_right_service(r, p)))
@@ -245,8 +257,10 @@ static void take_response(struct shadow_rsp *s, const struct pkt *p)
         if (rsp_is_due(rsp_res(r, r->res_next)))
             doubt_response(rsp_res(r, r->res_next));
     off = (p->bth.psn - res->psn) & PSN_MASK;
-    if (off == res->from && off != res->next && res->u.copies && !res->u.doubtful)
+    if (off == res->from && off != res->next && res->u.again && !res->u.doubtful) {
+        res->u.again--;
         res->u.copies--;
+    }
     res->u.doubtful = false;
     rsp_advance_answer(r, res, p);
     pass(s, p->bth.psn);

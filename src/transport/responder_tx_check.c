@@ -71,13 +71,21 @@ static bool is_fatal(const struct re_view *t)
     return is_nak(t) && t->type == AETH_NAK && t->code != NAK_PSN_SEQ;
 }
 
+/* True if the fatal NAK is of the PSN that one has refused before, and no copy of that: it has another reason, or the
+ * capture has the responses once each, and that PSN did not come again. */
+static bool is_another_fatal(const struct re_view *t)
+{
+    bool once = in_order(t) && !t->u->fatal_again;
+
+    return is_fatal(t) && t->p->bth.psn == t->u->fatal_psn && (t->p->aeth.syndrome != t->u->fatal_code || once);
+}
+
 /* True if a fatal NAK precedes the response: at an endpoint its own, also while it is due; else one that was seen. A
- * NAK of the refused PSN may be a copy, or older, unless it is fatal for another reason; one of a later PSN needs the
- * refused request to be executed. */
+ * NAK of the refused PSN may be a copy, or older; one of a later PSN needs the refused request to be executed. */
 static bool follows_fatal(const struct re_view *t)
 {
     int32_t after = psn_diff(t->p->bth.psn, t->u->fatal_psn);
-    bool another = is_fatal(t) && after == 0 && t->p->aeth.syndrome != t->u->fatal_code;
+    bool another = is_another_fatal(t);
 
     if (t->watched)
         return t->u->fatal_seen && (is_nak(t) ? after > 0 || another : after >= 0);
@@ -88,16 +96,20 @@ static bool breaks_silence_after_fatal(const struct re_view *t, struct verdict *
 {
     if (LIKELY(!follows_fatal(t)))
         return false;
-    return fail(v, RULE_NAK_04, "PSN", t->watched ? psn_prev(t->u->fatal_psn) : t->r->nak_psn, t->p->bth.psn);
+    fail(v, RULE_NAK_04, "PSN", t->watched ? psn_prev(t->u->fatal_psn) : t->r->nak_psn, t->p->bth.psn);
+    if (t->watched && is_another_fatal(t) && t->p->aeth.syndrome == t->u->fatal_code)
+        v->needs = N_REQ | N_COMPLETE | N_TAP_RSP;
+    return true;
 }
 
 /* True if the response acknowledges the request with PSN `psn`, or refuses it or a later one. A sequence NAK of that
- * PSN is the matter of NAK-07, and at a tap another RNR NAK of it may be a copy. */
+ * PSN is the matter of NAK-07, and another RNR NAK of it a copy unless the capture has the responses once each. */
 static bool decides(const struct re_view *t, uint32_t psn)
 {
     int32_t behind = psn_diff(t->p->bth.psn, psn);
+    bool may_come_again = is_nak(t) && !is_fatal(t) && !(t->type == AETH_RNR && in_order(t));
 
-    return is_nak(t) && !is_fatal(t) ? behind > 0 : behind >= 0;
+    return may_come_again ? behind > 0 : behind >= 0;
 }
 
 /* After an RNR NAK no response may complete or refuse the rejected request before it is retransmitted. An endpoint
@@ -132,6 +144,25 @@ static bool breaks_ghost(const struct re_view *t, struct verdict *v)
         return fail(v, RULE_RDA_08, "opcode", rsp_is_atomic(t->res) ? OP_ATOMIC_ACKNOWLEDGE : OP_READ_RESP_ONLY,
                     t->p->bth.opcode & 31);
     return false;
+}
+
+/* True if responses may begin at PSN number `off` of the READ although another one is due: for a duplicate of the
+ * request, or because only the retransmission was executed. Never at an endpoint. */
+static bool may_begin_again(const struct rsp_res *res, uint32_t off)
+{
+    return (res->u.again && (off == res->from || res->u.restarts > 1)) || res->u.doubtful;
+}
+
+/* An ATOMIC ACK that was sent already, and no duplicate of its request has come. For READs: breaks_answer_order(). */
+static bool breaks_atomic_once(const struct re_view *t, struct verdict *v)
+{
+    const struct rsp_res *res = t->res;
+
+    if (!(t->flags & OPF_ATOMIC_ACK) || !res || rsp_is_due(res) || !in_order(t) || may_begin_again(res, 0))
+        return false;
+    fail(v, RULE_RDA_05, "PSN", 0, t->p->bth.psn);
+    v->needs = N_COMPLETE | N_TAP_RSP;
+    return true;
 }
 
 /* One form of the responses to a READ: from PSN number `from` to before `end`, with `tail` bytes in the last one. */
@@ -192,13 +223,6 @@ static bool breaks_form(const struct re_view *t, struct verdict *v)
     return fail(v, res->opcode == OP_READ_REQUEST ? rule : RULE_RDA_12,
                 rule == RULE_RDA_02 ? "opcode" : "payload bytes", want,
                 rule == RULE_RDA_02 ? t->p->bth.opcode & 31u : t->p->payload_len);
-}
-
-/* True if responses may begin at PSN number `off` of the READ although another one is due: for a duplicate of the
- * request, or because only the retransmission was executed. Never at an endpoint. */
-static bool may_begin_again(const struct rsp_res *res, uint32_t off)
-{
-    return (res->u.copies && (off == res->from || res->u.restarts > 1)) || res->u.doubtful;
 }
 
 /* Responses come in PSN order, First to Last. */
@@ -426,6 +450,7 @@ static const re_rule re_rules[] = {breaks_service_of,
                                    breaks_silence_after_fatal,
                                    breaks_wait_for_receive,
                                    breaks_ghost,
+                                   breaks_atomic_once,
                                    breaks_baseless_nak,
                                    breaks_answer_first,
                                    breaks_answer_order,

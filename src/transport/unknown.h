@@ -44,6 +44,7 @@ struct rsp_unknown {
     bool nak_is_rnr;    /* it was an RNR NAK */
     bool rnr_waits;     /* there was an RNR NAK for rnr_psn, and that PSN was neither seen again nor completed since */
     bool fatal_seen;    /* a fatal NAK for fatal_psn */
+    bool fatal_again;   /* with fatal_seen: that PSN was seen again since */
     uint8_t fatal_code; /* with fatal_seen: its syndrome */
     bool passed;        /* there was a response; passed_psn is valid */
     uint32_t nak_psn;   /* with nak_seen */
@@ -57,7 +58,8 @@ struct rsp_unknown {
 /* Of a READ or atomic in the responder's ring. */
 struct rsp_res_unknown {
     uint8_t restarts; /* READ restarts at other PSNs: `from` and `end` are those of the latest one */
-    uint8_t copies;   /* duplicates of the request seen: each may cause one more response, from `from` on */
+    uint8_t copies;   /* duplicates of the request seen, but for those of `again` that have caused a response */
+    uint8_t again; /* of those that came while a response was due: each may cause one more response, from `from` on */
     bool doubtful; /* by a later NAK the request may have been lost after the tap, and not executed when it was seen */
 };
 

@@ -202,11 +202,15 @@ CASES = [
     case("REJ of a REQ by the side that has sent it", "CM-01", REQ + "; <rep at=1000; !>rej of={0|1} at=1000"),
     case("REJ of message code 3", "CM-01", REQ + "; !<rej %s of={3|0} at=1000" % BY_B),
     case("REP after a REJ", "CM-01", LATE + "{<rej %s of=0 at=1000|}; !<rep at=50000; ?>rtu at=1000; ?>so 0; ?<ack 0 m=1" % BY_B, MUST_COMPLETE, ELSE),
+    case("REP right after a REJ", "CM-01", LATE + "{<rej %s of=0 at=1000|}; !<rep at=500; ?>rtu at=1000; ?>so 0; ?<ack 0 m=1" % BY_B, "R", "ncqQr"),  # else the network may have reordered the two
+    case("LAP before the RTU", "CM-01", LATE + "<rep at=1000; {|>rtu at=1000;} !>lap qpn=$qb at=1000; <apr at=1000; {>rtu at=1000;|} " + DATA, "Q", "ncqrR"),
+    case("APR with a wrong remote id", "CM-01", CM + DATA + ">lap qpn=$qb at=1000; !<apr rid={9|1} at=1000; " + MORE, MUST_COMPLETE, ELSE),
     case("REP with another id than the MRA before it", "CM-01", LATE + "<mra lid={9|2} rid=1 of=0 at=1000; !<rep at=1000; >rtu at=1000; " + DATA, MUST_COMPLETE, ELSE),
     case("a connection that is closed and was never confirmed", "CM-01", LATE + "<rep at=1000; {|>rtu at=1000;} " + DATA + "!>dreq at=1000; <drep at=1000", "Q", "ncqrR"),  # elsewhere the RTU may have been lost before the tap
     case("requests of the passive side before the RTU", "CM-12", LATE + "<rep at=1000; {!<so 0 at=1000; >rtu at=100000|>rtu at=1000; <so 0 at=1000}; >ack 0 m=1; <so 1; >ack 1 m=2", "R", "ncqQr"),
     case("RTU after a REJ of its sender", "CM-13", LATE + "<rep at=1000; {>rej of=1 at=1000|}; !>rtu at=2000000", MUST_COMPLETE, ELSE),
     case("MRA of the REQ behind the REP", "CM-01", LATE + "<rep at=1000; {!<mra %s of=0 at=100000|}; >rtu at=1000; " % BY_B + DATA, MUST_COMPLETE, ELSE),
+    case("MRA of the REQ right behind the REP", "CM-01", LATE + "<rep at=1000; {!<mra %s of=0 at=500|}; >rtu at=1000; " % BY_B + DATA, "R", "ncqQr"),
     case("LAP after a DREQ", "CM-13", CM + DATA + "{>dreq at=1000; <drep at=1000;|} !>lap qpn=$qb at=2000000; {|<apr at=1000; >dreq at=1000; <drep at=1000}", MUST_COMPLETE, ELSE),
     case("APR after a DREP", "CM-13", CM + DATA + ">lap qpn=$qb at=1000; {>dreq at=1000; <drep at=1000;|} !<apr at=2000000; {|>dreq at=1000; <drep at=1000}", MUST_COMPLETE, ELSE),
     case("an alternate path that the REP has refused", "CM-14", ">req asgid=$gs adgid=$gb atimeout=14 at=1000; <rep failover={2|0} at=1000; >rtu at=1000; " + DATA + "!>so 2 src=$s; ?<ack 2 m=3 dst=$s", MUST_COMPLETE, ELSE),
@@ -265,6 +269,8 @@ CASES = [
     case("requests of the passive side long after its DREP", "CM-13", CM + DATA + BACK + "{%s|} !<so 1 at=3000000; ?>ack 1 m=2; {|%s}" % (END, END), MUST_COMPLETE, ELSE),  # likewise
     case("first request long after the DREQ", "CM-13", CM + "{%s|} !>so 0 at=3000000; ?<ack 0 m=1; {|%s}" % (END, END), MUST_COMPLETE, ELSE),  # else a new connection may have been set up that the capture lacks
     case("a request after the DREQ at its sender", "CM-13", CM + DATA + "{>dreq at=1000|}; !>so 2; {<drep|<ack 2 m=3}", "qQ", "ncrR"),
+    case("a retransmission after the DREP at its sender", "CM-13", CM + DATA + ">so 2; {<dreq %s at=1000; >drep lid=1 rid=2 at=1000|<ack 2 m=3}; {!>so 2 at=70000|}" % BY_B, "qQ", "ncrR"),
+    case("an ACK after the DREP at its sender", "CM-13", CM + DATA + ">so 2; {>dreq at=1000; <drep at=1000;|} !<ack 2 m=3 at=300000; {|%s}" % END, "R", "ncqQr"),
     # another REQ may have been accepted where the capture has a gap, so these need a complete one
     case("data of the active side after its REJ", "CM-13", REQ + "; <rep at=1000; {>rej of=1|>rtu} at=1000; !>so 0 at=3000000; ?<ack 0 m=1; ?>so 1", MUST_COMPLETE, ELSE),
     case("data of the passive side after its REJ", "CM-13", REQ + "; <rep at=1000; {<rej %s of=2|>rtu} at=1000; !<so 0 at=3000000; ?>ack 0 m=1" % BY_B, MUST_COMPLETE, ELSE),

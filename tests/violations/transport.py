@@ -262,6 +262,15 @@ CASES += [case("READ responses that mix with those to another READ", "RDA-11", O
 CASES += [case("a WRITE breaks into a SEND, which then goes on", "SEQ-02", ON + ">sf 1; {!>wo 2|>sm 2}; >sm 3; >sl 4; <ack 4 m={3|2}")]
 CASES += [case("the Last packet of a WRITE is shorter when it is sent again", "SEQ-11", ON + ">wf 1 dl=576; >wm 2; >wl 3; >wf 1 dl=576%s; >wm 2; !>wl 3 n={32|64}; <ack 3 m=2" % LOST, "nqQ", "crR")]
 CASES += [case("a second fatal NAK, for another reason", "NAK-04", ON + ">so 1; <nak2 1 m=1; {!<nak3 1 m=1 at=1000|}")]
+# What nothing has asked for a second time.
+CASES += [case("a second RNR NAK, %s" % what, "NAK-11", ON + ">%s 1; <rnr14 1 m=1; {!<rnr14 1 m=1 at=1000|}; >%s 1 at=5000; <ack 1 m=2" % (k, k), "R", "ncqQr") for what, k in (("of a SEND", "so"), ("of a WRITE with immediate", "woi"))]
+CASES += [case("the same fatal NAK a second time", "NAK-04", ON + ">so 1; <nak2 1 m=1; {!<nak2 1 m=1 at=1000|}", "R", "ncqQr")]
+CASES += [case("an ATOMIC ACK is sent a second time, %s" % k, "RDA-05", ON + ">%s 1; <aack 1 m=2; {!<aack 1 m=2 at=1000|}; >so 2; <ack 2 m=3" % k, "R", "ncqQr") for k in ("faa", "cas")]
+CASES += [case("an ATOMIC ACK is repeated twice for one duplicate", "RDA-05", ON + ">faa 1; <aack 1 m=2; >faa 1 at=90000; <aack 1 m=2; {!<aack 1 m=2 at=1000|}; >so 2; <ack 2 m=3", "R", "ncqQr")]
+CASES += [case("the responses of a READ are repeated twice for one duplicate, %s" % what, "RDA-02", ON + ">rd 1 dl=%d; %s; >rd 1 dl=%d at=90000; %s; {!%s|}; >so %d; <ack %d m=3" % (dl, a, dl, a, a.replace("m=2", "m=2 at=1000", 1).replace("; ", "; ?"), n, n), "R", "ncqQr")
+          for what, dl, a, n in (("Only", 64, "<ro 1 m=2", 2), ("First to Last", 320, "<rf 1 m=2; <rl 2 m=2", 3))]
+CASES += [case("P_Key 0x%04x, %s" % (key, what), "FMT-15", start + text % key) for key in (0, 0x8000) for what, start, text in (
+    ("of one packet", MID, "!>so 1 pkey={0x%04x|0xffff}; <ack 1 m=8; >so 2; <ack 2 m=9"), ("of one end", ON, "!>so 1 pkey={0x%04x|0xffff}; <ack 1 m=2"))]
 CASES += [case("%s of a PSN that was answered" % what, "RTX-09", ON + ">rd 1 dl=576; <rf 1 m=2; <rm 2; <rl 3 m=2; >so 4; {!<%s 2 m=2|<%s 4 m=2}" % (k, k) + rest, "R", "ncqQr")
           for what, k, rest in (("a fatal NAK", "nak2", ""), ("an RNR NAK", "rnr14", "; >so 4 at=5000; <ack 4 m=3"))]
 CASES += [case("a requester that waits for an answer for ever", "RTX-03", ON + "<so 0; >ack 0 m=1; <so 1; {|<so 1 at=90000;} {!>ack 1 m=2 at=2000000|>ack 1 m=2}; <so 2; >ack 2 m=3", "R", "ncqr")]

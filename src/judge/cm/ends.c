@@ -204,6 +204,8 @@ void cm_ends_rep(struct judge *j, const struct cm_packet *c)
         e->psn[1] = m->psn;
     if (!e->rep_frame)
         reopen(j, e);
+    if (e->refused) /* that it accepts what it has refused is told (sender.c) */
+        e->closed[0].frame = 0, e->refused = false;
     e->rep_frame = e->rep_frame ? e->rep_frame : frame_u32(c->p);
 }
 
@@ -458,7 +460,7 @@ void judge_cm_unmatched(struct judge *j, const struct cm_packet *c)
         struct cm_ends *e = &j->cm_ends[at];
         enum mismatch m = e->used && e->tap == conn_tap_of(c->p->frame) ? mismatch_of(e, c, i % 2) : FITS_NOT;
         const struct cm_closed *end = &e->closed[e->closed[0].frame ? 0 : 1];
-        if (m == FITS_NOT || e->lap || (end->frame && c->p->frame->ts - end->ts > FORGET_AFTER))
+        if (m == FITS_NOT || (e->lap && m == OTHER_ADDRESS) || (end->frame && c->p->frame->ts - end->ts > FORGET_AFTER))
             continue;
         if (n++ && m >= how)
             continue;
@@ -505,20 +507,19 @@ static void report_after_close(struct judge *j, const struct pkt *p, uint32_t of
 
 void judge_cm_late_request(struct judge *j, const struct judged *a)
 {
-    bool late = is_long_after(j, a->p, a->f), fresh = a->as == SEEN_NEW || a->as == SEEN_GAP;
+    bool sent = a->as == SEEN_NEW || a->as == SEEN_GAP || a->as == SEEN_AGAIN;
 
-    if (is_of_another(a->p, a->f))
-        return;
-    /* else the packet may have been reordered with the DREQ or DREP */
-    if (late ? fresh || a->as == SEEN_AGAIN : fresh)
-        report_after_close(j, a->p, a->flow, a->f, late ? N_COMPLETE : N_TAP_REQ);
+    if (sent && !is_of_another(a->p, a->f)) /* not long after: it may have been reordered with the DREQ or DREP */
+        report_after_close(j, a->p, a->flow, a->f, is_long_after(j, a->p, a->f) ? N_COMPLETE : N_TAP_REQ);
 }
 
 void judge_cm_late_response(struct judge *j, const struct judged *a)
 {
     const struct jflow *f = &j->flows[a->own];
+    bool late = is_long_after(j, a->p, f),
+         at_once = a->p->frame->ts - f->closed.ts <= COPY_WITHIN + judge_step(j, a->p); /* it may have been under way */
 
-    if (is_long_after(j, a->p, f) && !is_of_another(a->p, f) &&
+    if (!at_once && !is_of_another(a->p, f) &&
         psn_in(a->p->bth.psn, a->h->start, (a->h->next - a->h->start) & PSN_MASK))
-        report_after_close(j, a->p, a->flow, f, N_COMPLETE);
+        report_after_close(j, a->p, a->flow, f, N_COMPLETE | (late ? 0 : N_TAP_RSP));
 }

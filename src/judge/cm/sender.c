@@ -19,10 +19,14 @@ static void needs_whole_exchange(const struct judge *j, const struct cm_packet *
     f->lacks |= cm_lacks(j, c->s);
 }
 
-/* True if the network may have reordered the message and one of its sender that was captured at `ts`. */
-static bool may_be_reordered(const struct judge *j, const struct cm_packet *c, ns_t ts)
+/* The failure takes a tap at the sender if the network may have reordered the message and one of its sender that was
+ * captured at `ts`, as it may within `time`. */
+static void needs_order(const struct judge *j, const struct cm_packet *c, ns_t ts, ns_t time, struct found *f)
 {
-    return c->p->frame->ts - ts <= COPY_WITHIN + judge_step(j, c->p);
+    bool may_be_reordered = c->p->frame->ts - ts <= time + judge_step(j, c->p);
+
+    f->needs |= !may_be_reordered ? 0 : c->from_active ? N_TAP_REQ : N_TAP_RSP;
+    f->has |= cm_tap_at_sender(j, c) ? N_TAP_REQ | N_TAP_RSP : 0;
 }
 
 /* What an MRA or REJ is about, enum cm_about; CM_ABOUT_OTHER if that was not captured. */
@@ -53,10 +57,10 @@ static bool accepts_refused(struct judge *j, const struct cm_packet *c, struct f
     const struct cm_ends *e = cm_ends_of(j, c->s);
     const struct cm_closed *rej = &e->closed[0];
 
-    if (c->from_active || !e->refused || !rej->frame || c->s->rep.copies || c->s->req.copies > 1 ||
-        may_be_reordered(j, c, rej->ts))
+    if (c->from_active || !e->refused || !rej->frame || c->s->rep.copies || c->s->req.copies > 1)
         return false;
     needs_whole_exchange(j, c, f);
+    needs_order(j, c, rej->ts, COPY_WITHIN, f);
     return fails(f, rej->frame, "no answer but the REJ", "REP",
                  "Its sender has refused the REQ, and no other has come.");
 }
@@ -73,8 +77,8 @@ static bool has_other_id(struct judge *j, const struct cm_packet *c, struct foun
                  say(j, "0x%x", c->m->rep.local_id), "An end has one communication id for an exchange.");
 }
 
-/* The active side closes a connection that it has never confirmed. Nothing is said at another tap than its own, before
- * which the RTU may have been lost. */
+/* The active side closes a connection that it has never confirmed, or proposes another path for it. Nothing is said at
+ * another tap than its own, before which the RTU may have been lost. */
 static bool was_not_confirmed(struct judge *j, const struct cm_packet *c, struct found *f)
 {
     if (!c->from_active || !cm_tap_at_sender(j, c) || !c->s->rep.copies || c->s->established || c->s->rtu_names ||
@@ -83,7 +87,8 @@ static bool was_not_confirmed(struct judge *j, const struct cm_packet *c, struct
     needs_whole_exchange(j, c, f);
     f->needs |= N_TAP_REQ;
     f->has |= N_TAP_REQ;
-    return fails(f, c->s->rep.frame, "an RTU, or a REJ of the REP", "DREQ",
+    return fails(f, c->s->rep.frame, c->m->mad.attr_id == CM_DREQ ? "an RTU, or a REJ of the REP" : "an RTU",
+                 cm_attr_str(c->m->mad.attr_id),
                  "Its sender has established the connection without an RTU: its peer learns of that from data alone.");
 }
 
@@ -92,14 +97,12 @@ static bool was_closed(struct judge *j, const struct cm_packet *c, struct found 
 {
     const struct cm_ends *e = cm_ends_of(j, c->s);
     const struct cm_closed *k = &e->closed[c->from_active];
-    bool late = c->p->frame->ts - k->ts > CLOSED_FOR + judge_step(j, c->p);
 
     if (!k->frame || (e->refused && c->s->req.copies > 1))
         return false;
     *f = cm_after_close(k->frame);
     needs_whole_exchange(j, c, f);
-    f->needs |= late ? 0 : c->from_active ? N_TAP_REQ : N_TAP_RSP; /* else it may have been reordered with the DREQ */
-    f->has |= cm_tap_at_sender(j, c) ? N_TAP_REQ | N_TAP_RSP : 0;
+    needs_order(j, c, k->ts, CLOSED_FOR, f);
     f->wrong = e->refused ? "{seen} follows a REJ, expected {expected}" : NULL;
     return fails(f, k->frame, "silence", cm_attr_str(c->m->mad.attr_id),
                  e->refused ? "Its sender has refused the connection."
@@ -111,10 +114,10 @@ static bool delays_answered(struct judge *j, const struct cm_packet *c, struct f
 {
     const struct cm_copies *rep = &c->s->rep;
 
-    if (c->from_active || !rep->copies || c->s->req.copies > 1 || about(c->m) != CM_ABOUT_REQ ||
-        may_be_reordered(j, c, rep->ts))
+    if (c->from_active || !rep->copies || c->s->req.copies > 1 || about(c->m) != CM_ABOUT_REQ)
         return false;
     needs_whole_exchange(j, c, f);
+    needs_order(j, c, rep->ts, COPY_WITHIN, f);
     return fails(f, rep->frame, "an MRA of the REQ before its REP", "MRA of a REQ behind it",
                  "Its sender has answered the REQ, and no other has come.");
 }
@@ -127,7 +130,7 @@ void cm_check_sender(struct judge *j, const struct cm_packet *c)
     } checks[] = {{CM_MRA, is_about_other}, {CM_REJ, is_about_other},     {CM_REP, accepts_refused},
                   {CM_REP, has_other_id},   {CM_DREQ, was_not_confirmed}, {CM_LAP, was_closed},
                   {CM_RTU, was_closed},     {CM_MRA, was_closed},         {CM_MRA, delays_answered},
-                  {CM_APR, was_closed}};
+                  {CM_APR, was_closed},     {CM_LAP, was_not_confirmed}};
 
     for (unsigned i = 0; i < ARRAY_LEN(checks) && !c->both; i++) {
         struct found f = cm_out_of_place(c->s->req.frame);
