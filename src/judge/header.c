@@ -72,6 +72,13 @@ static bool is_no_source(const uint8_t *a, unsigned len)
            memcmp(a, zero, len) == 0;
 }
 
+bool judge_is_of_no_end(const struct pkt *p)
+{
+    bool nobody = p->addr_len && (is_multicast(p) || is_no_source(p->src, p->addr_len));
+
+    return p->bth.opcode >> 5 != SVC_UD && (p->bth.dqpn <= 1 || p->bth.dqpn == 0xffffff || nobody);
+}
+
 static void check_addresses(struct judge *j, const struct pkt *p)
 {
     bool mac = p->have & H_ETH && !(p->flags & PKT_TUNNEL) && p->frame->linktype == LINK_ETHERNET;
@@ -81,6 +88,9 @@ static void check_addresses(struct judge *j, const struct pkt *p)
     if (UNLIKELY(is_no_source(p->src, p->addr_len)))
         judge_warn(j, p, RULE_FMT_21, "the address of a host", "a source address that is none",
                    "Nobody has this address, and nobody can answer it.");
+    if (UNLIKELY(is_multicast(p) && judge_is_of_no_end(p) && p->op->name && p->bth.dqpn != 0xffffff))
+        judge_warn(j, p, RULE_FMT_21, "the address of a host", "the destination address of a group",
+                   "A connection has two ends: no queue pair of one takes packets for a group.");
     if (UNLIKELY(mac && p->data[6] & 1))
         judge_warn(j, p, RULE_FMT_21, "the MAC address of a station", "the source MAC address of a group",
                    "Switches and adapters drop a frame that comes from a group.");
@@ -390,7 +400,10 @@ const struct header_rule header_rules[] = {
     /* FMT-09: the fast path takes only packets without a UDP checksum, so no other field is read */
     {RULE_FMT_09, READS(UDP_DPORT) | READS(UDP_SUM), 0, check_udp},
     {RULE_FMT_09, IP_HEADER, IP_HEADER, check_ip4_sum},
-    {RULE_FMT_21, READS(IP_TTL) | READS(IP_SRC) | READS(IP_DST) | READS(LINK), READS(LINK), check_addresses},
+    {RULE_FMT_21,
+     READS(IP_TTL) | READS(IP_SRC) | READS(IP_DST) | READS(LINK) | READS(BTH_SERVICE) | READS(BTH_OPERATION) |
+         READS(BTH_DQPN),
+     READS(LINK) | READS(BTH_OPERATION), check_addresses},
     {RULE_FMT_18, READS(LINK), 0, check_grh},
     {RULE_FMT_19, READS(LINK) | READS(BTH_DQPN), 0, check_lrh},
     {RULE_FMT_02, READS(BTH_TVER), 0, check_version},

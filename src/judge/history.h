@@ -36,6 +36,7 @@ struct msn_known {
     uint32_t agreed;        /* responses that gave a single value, equal to `known` */
     struct msn_range known; /* of all responses together */
     struct msn_range other; /* with `odd` */
+    uint32_t odd_psn;       /* with `odd`: PSN of that response */
     struct {
         uint32_t finding; /* its index + 1; 0: none */
         uint32_t msn;     /* of the response that broke the rule */

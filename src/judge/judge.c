@@ -345,7 +345,7 @@ static void learn(struct judge *j, const struct pkt *p)
  * this packet. */
 static void note_unreadable(struct judge *j, const struct pkt *p)
 {
-    if (!(p->have & H_BTH) || p->icrc == CRC_BAD || p->flags & PKT_MALFORMED || !p->op->name || p->bth.dqpn == 0)
+    if (!(p->have & H_BTH) || p->icrc == CRC_BAD || p->flags & PKT_MALFORMED || !p->op->name || judge_is_of_no_end(p))
         j->last_unreadable = p->frame->number;
     if (UNLIKELY(p->icrc == CRC_BAD))
         judge_damaged_req(j, p);

@@ -349,6 +349,8 @@ void judge_short_end(struct judge *j);
 
 /* True if the lengths in the IP and UDP headers differ: then the position of the ICRC is not known. */
 bool judge_lengths_differ(const struct pkt *p);
+/* True if the packet is one of a connection, but its addresses or its queue pair are those of no end of one. */
+bool judge_is_of_no_end(const struct pkt *p);
 /* A damaged packet: report that they differ. */
 void judge_lengths(struct judge *j, const struct pkt *p);
 

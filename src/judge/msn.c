@@ -297,6 +297,15 @@ bool msn_is_told(const struct judge *j, const struct judged *a)
     return is_sure(a, is_above(carried, t->known)) || j->o.complete;
 }
 
+/* True if the response is one of those to the READ that the last odd one answers, too: they have the same MSN for the
+ * same fault. */
+static bool is_of_odd_read(const struct judged *a)
+{
+    const struct read_req *k = req_dir_read(a->h, a->p->bth.psn, 0);
+
+    return k && psn_in(a->f->history->msn.odd_psn, k->psn, k->span);
+}
+
 static void take_msn(struct judge *j, const struct judged *a)
 {
     struct msn_known *t = &a->f->history->msn;
@@ -318,7 +327,7 @@ static void take_msn(struct judge *j, const struct judged *a)
     if (LIKELY(t->have && !contradicts(carried, t->known))) {
         t->known = common_range(carried, t->known);
         t->odd = false;
-    } else if (t->odd && !contradicts(carried, t->other)) {
+    } else if (t->odd && !contradicts(carried, t->other) && !is_of_odd_read(a)) {
         t->known = common_range(carried, t->other);
         t->odd = t->from_start = false;
         t->agreed = 1;
@@ -326,6 +335,7 @@ static void take_msn(struct judge *j, const struct judged *a)
         bool above = is_above(carried, t->known);
         report_msn(j, a, above ? t->known.most + most : t->known.least + least, above);
         t->odd = true;
+        t->odd_psn = a->p->bth.psn;
         t->other = carried;
     } else {
         t->have = true;

@@ -103,6 +103,8 @@ static bool check_rnr_wait(struct judge *j, const struct judged *a, struct found
 
     if (LIKELY(!n->have) || n->resent || a->f->history->in_rnr_wait == n->frame || psn_diff(a->p->bth.psn, n->psn) <= 0)
         return false;
+    if (a->h->have_una && psn_diff(a->h->una, n->psn) > 0)
+        return false; /* a copy made by the network has come late, and was taken */
     wait = rnr_time(aeth_value(n->syndrome));
     over = elapsed >= wait + NAK_IS_HEEDED && a->h->have_una && a->h->una == n->psn && j->o.profile != PROFILE_NV;
     if (!over && (elapsed <= NAK_TAKES_EFFECT + slack || elapsed >= wait - slack))

@@ -20,6 +20,11 @@ static bool check_credits(struct judge *j, const struct judged *a, struct found 
  */
 static bool check_overdue(struct judge *j, const struct judged *a, struct found *f)
 {
+    const struct conn_params *c = &j->flow[a->flow].params;
+    bool went_back = a->h->back_ts > a->h->una_ts;
+
+    if (LIKELY(went_back || !c->retry_known || !c->retry_cnt)) /* or it may have no retry left, and be in error */
+        return false;
     if (LIKELY(!judge_is_not_sent_again(j, a, f)))
         return false;
     f->of_silence = true;
@@ -158,6 +163,15 @@ static void note_rnr_nak(struct judge *j, const struct judged *a)
 
 /* --- A response ------------------------------------------------------------------------------- */
 
+/* True if the request of the response was retransmitted after `ts`: then it may have been answered once more. */
+static bool was_asked_again(const struct judged *a, ns_t ts)
+{
+    const struct read_req *k = req_dir_read(a->h, a->p->bth.psn, 0);
+    const struct sent *s = req_dir_sent(a->h, k ? k->psn : a->p->bth.psn);
+
+    return s && s->copies > 1 && s->ts > ts;
+}
+
 /* True if the response is identical to the previous one: captured twice, or duplicated by the network. If it is
  * identical to an older one, the responder may have repeated it: the order of responses is then uncertain for a while
  * (`alike`). */
@@ -173,7 +187,7 @@ static bool is_identical_copy(const struct judged *a)
     f->history->rsp[p->bth.psn % RSP_IDS] = now;
     if (UNLIKELY(same))
         f->alike = now.number;
-    return same && was.number + 1 == now.number;
+    return same && was.number + 1 == now.number && !was_asked_again(a, was.ts);
 }
 
 /* A response with a PSN before the capture's first request, after responses to captured requests: a late duplicate, a

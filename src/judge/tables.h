@@ -48,7 +48,7 @@ struct cm_exchange {
     uint32_t mra_frame;       /* of that MRA */
     bool req_retransmitted;   /* the REQ was seen more than once */
     struct cm_copies dreq[2]; /* [0] of the passive side, [1] of the active side */
-    bool drep[2];             /* by side: it sent a DREP, or ignores the DREQ of its peer */
+    uint32_t drep[2];         /* by side: the latest frame in which it sent a DREP; 0: none */
     bool established;         /* a REP was seen, and then an RTU */
     ns_t established_ts;      /* with `established`: the latest RTU */
     bool ended;               /* a REJ, DREQ or DREP was seen */
@@ -103,6 +103,8 @@ struct cm_ends {
     bool lap;            /* a LAP was seen: messages may come along another path */
     bool refused;        /* with `closed`: by a REJ */
     bool odd_dreq;       /* a DREQ was seen that names it, but not by its communication ids: a DREP may answer it */
+    bool odd_rep;        /* likewise a REP: an RTU may answer it */
+    bool differs;        /* a copy of its REQ or REP differs from the first one: which one counts is not known */
     uint8_t ack_timeout; /* of the REQ, which is as long as time-wait: 4.096 us x 2^n */
     uint32_t tap;
     uint32_t frame, rep_frame; /* of the REQ and of the REP, SIDR_REQ and SIDR_REP; rep_frame 0: none */

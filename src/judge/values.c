@@ -38,7 +38,8 @@ static void check_long(struct judge *j, const struct pkt *p, uint32_t flow)
 {
     struct jflow *f = &j->flows[flow];
 
-    if (p->payload_len == f->mtu.value && !may_be_new_conn(j, p, flow))
+    if (p->payload_len == f->mtu.value && !may_be_new_conn(j, p, flow) &&
+        !(p->op->flags & OPF_REQUEST && j->flow[flow].pmtu)) /* CM-08 */
         judge_found(
             j, p,
             (struct found){.rule = RULE_FMT_20,
@@ -52,8 +53,18 @@ static void check_long(struct judge *j, const struct pkt *p, uint32_t flow)
     f->long_frame = 0;
 }
 
-/* The payload of First and Middle packets is one path MTU. If CM states the path MTU, the transport's checks compare
- * requests with it. */
+/* True if the transport's checks compare the lengths: requests with the path MTU that CM states, READ responses with
+ * their request. */
+static bool is_compared_elsewhere(const struct judge *j, const struct pkt *p, uint32_t flow)
+{
+    uint32_t peer = j->flow[flow].peer;
+
+    if (p->op->flags & OPF_REQUEST)
+        return j->flow[flow].pmtu;
+    return peer != FLOW_NONE && j->flows[peer].dir && req_dir_read(j->flows[peer].dir, p->bth.psn, 0);
+}
+
+/* The payload of First and Middle packets is one path MTU. */
 static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow, struct kind_state *k, bool same)
 {
     struct jflow *f = &j->flows[flow];
@@ -68,8 +79,7 @@ static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow, struc
         if (UNLIKELY(f->long_frame))
             check_long(j, p, flow);
         if (LIKELY(is_path_mtu(len))) {
-            if (UNLIKELY(steady_put(s, len, frame_u32(p), false)) &&
-                !(p->op->flags & OPF_REQUEST && j->flow[flow].pmtu))
+            if (UNLIKELY(steady_put(s, len, frame_u32(p), false)) && !is_compared_elsewhere(j, p, flow))
                 judge_found(j, p,
                             (struct found){.rule = RULE_SEQ_05,
                                            .severity = SEV_E,
@@ -107,7 +117,7 @@ static void check_mtu(struct judge *j, const struct pkt *p, uint32_t flow, struc
  * connection begins. */
 static bool resumes(const struct jflow *f, const struct pkt *p)
 {
-    if (p->op->flags & OPF_REQUEST && f->dir)
+    if (p->op->flags & OPF_REQUEST && f->dir && p->bth.opcode >> 5 != SVC_UD)
         return psn_in(p->bth.psn, f->service_psn, f->service.n_other + 1u);
     return p->frame->ts - f->service_ts < CLOSED_FOR;
 }

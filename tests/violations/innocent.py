@@ -33,6 +33,9 @@ IDLE = " at=60000000"  # for a minute: the queue pairs are reset, and connected 
 AFRESH = "<ack %d m=1; >wo %d; <ack %d m=2"
 
 
+SHORT = CM.replace(">req", ">req timeout=8")  # an ACK timeout of 1 ms
+
+
 def afresh(psn):
     return ">wo %d%s va=0x9000; " % (psn, IDLE) + AFRESH % (psn, psn + 1, psn + 1)
 
@@ -56,5 +59,11 @@ CASES = [
             CM + ">so 0; <ack 0 m=1; >so 1; >so 2; >so 1 at=90000; <rnr14 1 m=1; <nak0 1 m=1; >so 1 at=1400; >so 2; <ack 2 m=3", "", "ncqQ"),
     managed("innocent: an RNR NAK of the copy before the one that is taken", "RTX-15",
             CM + ">rd 0; >rd 1; >so 2; <ro 1 m=2; >rd 0; >rd 1; >so 2; <rnr14 2 m=2; <ro 0 m=2; <ro 1 m=2; >so 3 at=1100; <ack 3 m=4", "", "ncqQr"),
+    innocent("the RNR NAK of a copy is identical to that of the first one, and has no IP identification", "RTX-02",
+             SHORT + "<so 0 f=-; >rnr12 0 m=0; <so 0 f=- at=828; >rnr12 0 m=0; <so 0 at=655; >ack 0 m=1"),
+    managed("innocent: a second implied NAK is identical to the first one, and has no IP identification", "RTX-02",
+            SHORT + "<rd 0 f=-; <rd 1 f=-; >ro 1 m=2; <rd 0 f=- at=56; <rd 1 f=-; >ro 1 m=2; <rd 0 at=56; <rd 1; >ro 0 m=1; >ro 1 m=2", "", "ncrR"),
+    managed("innocent: a copy that the network has made was taken behind the RNR NAK", "RTX-15",
+            CM + ">so 0; <ack 0 m=1; >so 1; <rnr20 1 m=1; <ack 1 m=2 at=1300; >so 2 at=100; <ack 2 m=3", "", "ncqQ"),
     innocent("the DSCP of a host's packets was rewritten by a tap", "FMT-09", CM + DATA, sums(None)),
 ]

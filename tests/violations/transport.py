@@ -262,6 +262,10 @@ CASES += [case("READ responses that mix with those to another READ", "RDA-11", O
 CASES += [case("a WRITE breaks into a SEND, which then goes on", "SEQ-02", ON + ">sf 1; {!>wo 2|>sm 2}; >sm 3; >sl 4; <ack 4 m={3|2}")]
 CASES += [case("the Last packet of a WRITE is shorter when it is sent again", "SEQ-11", ON + ">wf 1 dl=576; >wm 2; >wl 3; >wf 1 dl=576%s; >wm 2; !>wl 3 n={32|64}; <ack 3 m=2" % LOST, "nqQ", "crR")]
 CASES += [case("a second fatal NAK, for another reason", "NAK-04", ON + ">so 1; <nak2 1 m=1; {!<nak3 1 m=1 at=1000|}")]
+CASES += [case("MSN of the responses of a READ %s" % what, "ACK-07", ON + ">rd 1 dl=576; !<rf 1 m={%d|2}; <rm 2; ?<rl 3 m={%d|2}; >so 4; <ack 4 m=3" % (m, m), COMPLETE, NOT_COMPLETE) for what, m in (("jumps", 6), ("goes back", 0))]
+CASES += [case("a SEND to a group", "FMT-21", ON + "!>so 1{ dst=239.0.0.1|}; <ack 1 m=2; >so 2; <ack 2 m=3")]
+UD = ">so %d op=0x64 f=- q=77 fill=0; "
+CASES += [case("%s among datagrams" % what, "SVC-02", UD % 0 + UD % 1 + UD % 2 + "!>so 3 q=77 f=- fill=0 op={%d|0x64}; " % op + UD % 4 + UD % 5) for what, op in (("a SEND of RC", 4), ("a SEND of UC", 0x24))]
 # What nothing has asked for a second time.
 CASES += [case("a second RNR NAK, %s" % what, "NAK-11", ON + ">%s 1; <rnr14 1 m=1; {!<rnr14 1 m=1 at=1000|}; >%s 1 at=5000; <ack 1 m=2" % (k, k), "R", "ncqQr") for what, k in (("of a SEND", "so"), ("of a WRITE with immediate", "woi"))]
 CASES += [case("the same fatal NAK a second time", "NAK-04", ON + ">so 1; <nak2 1 m=1; {!<nak2 1 m=1 at=1000|}", "R", "ncqQr")]

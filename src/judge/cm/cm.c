@@ -272,7 +272,7 @@ static void take_close(struct judge *j, struct cm_packet *c)
     if (c->m->mad.attr_id == CM_DREP && dreq->copies && c->m->mad.tid != dreq->tid)
         cm_check_tid(j, c, dreq->m.mad.tid, dreq->frame);
     if (c->m->mad.attr_id == CM_DREP)
-        c->s->drep[c->from_active] = true;
+        c->s->drep[c->from_active] = frame_u32(c->p);
     cm_ends_close(j, c, flow_from(j, c));
 }
 
@@ -282,13 +282,30 @@ static void take_rej(struct judge *j, struct cm_packet *c)
     cm_ends_close(j, c, flow_from(j, c));
 }
 
+/* The flow from the sender of the message to queue pair `qpn` of its receiver, if it has sent requests; or FLOW_NONE.
+ */
+static uint32_t requests_to(const struct judge *j, const struct cm_packet *c, uint32_t qpn)
+{
+    uint32_t flow = conn_flow_named(j->conns, conn_tap_of(c->p->frame), &c->src, &c->dst, qpn);
+
+    return flow != FLOW_NONE && j->flows[flow].dir && j->flows[flow].dir->have_next ? flow : FLOW_NONE;
+}
+
+/* True if the sender of the DREQ has sent all requests to the queue pair that it names, and none to that of the REQ or
+ * REP, which is told at the end (params.c). */
+static bool uses_named(const struct judge *j, const struct cm_packet *c)
+{
+    return j->o.complete && c->m->mad.attr_id == CM_DREQ && requests_to(j, c, c->m->dreq.remote_qpn) != FLOW_NONE &&
+           requests_to(j, c, cm_qpn_of(c, c->from_active)) == FLOW_NONE;
+}
+
 /* Whether a DREQ or LAP names the queue pair of its receiver, which ignores another one. */
 static bool names_receiver(struct judge *j, const struct cm_packet *c)
 {
     uint32_t qpn = cm_qpn_of(c, c->from_active);
     struct verdict v = qpn == CONN_NO_QPN ? verdict_pass() : cm_qpn_check(c->m, qpn);
 
-    if (!verdict_ok(v))
+    if (!verdict_ok(v) && !uses_named(j, c))
         cm_found(j, c->p, cm_found_of(j, c->m, v, c->from_active ? c->s->rep.frame : c->s->req.frame));
     return verdict_ok(v);
 }
@@ -349,6 +366,12 @@ static uint32_t place_of(const struct cm_exchange *s)
     return ((uint32_t)s->file << 16 | (s->tap & 0xffff)) + 1;
 }
 
+/* True if the message may answer one that names the exchange by wrong ids, which is told. */
+static bool answers_odd(const struct cm_ends *e, const struct cm_msg *m)
+{
+    return (m->mad.attr_id == CM_DREP && e->odd_dreq) || (m->mad.attr_id == CM_RTU && e->odd_rep);
+}
+
 /* Decide about a message that was not permitted when it was seen (s->early). The message that permits it may be
  * captured after it, as the clocks of the two directions may differ a little. `now`: time stamp of the next message of
  * the exchange; NS_NEVER: there is none. */
@@ -359,7 +382,7 @@ static void settle_early(struct judge *j, struct cm_exchange *s, ns_t now)
 
     if (!s->early.frame || (!verdict_ok(v) && now <= s->early.ts + CROSSES_WITHIN))
         return;
-    if (!verdict_ok(v) && !(s->early.m.mad.attr_id == CM_DREP && cm_ends_of(j, s)->odd_dreq)) {
+    if (!verdict_ok(v) && !answers_odd(cm_ends_of(j, s), &s->early.m)) {
         f = cm_found_of(j, &s->early.m, v, s->req.frame);
         f.needs = N_COMPLETE;
         f.lacks = cm_lacks(j, s);
@@ -416,6 +439,7 @@ static bool check_order(struct judge *j, const struct cm_packet *c)
         v = cm_ids_check(c->m, c->from_active ? active : passive, c->from_active ? passive : active);
     if (verdict_ok(v))
         return true;
+    cm_ends_of(j, c->s)->odd_dreq |= c->m->mad.attr_id == CM_DREQ && !wrong_side;
     f = cm_found_of(j, c->m, v, c->s->req.frame);
     f.needs = wrong_side ? 0 : N_COMPLETE;
     f.lacks = out_of_order ? cm_lacks(j, c->s) : 0;
@@ -563,6 +587,9 @@ void judge_cm_end(struct judge *j)
         check_unanswered(j, s, true);
         if (s->rep.copies && !s->established && !s->ended)
             check_data_before_rtu(j, s, NULL);
+        cm_check_asked(j, s, false);
+        cm_check_asked(j, s, true);
+        cm_check_confirmed(j, s);
         if (s->mra.frame)
             note_mra(j, s, NULL);
     }

@@ -56,6 +56,10 @@ uint32_t cm_qpn_of(const struct cm_packet *c, bool of_active);
 
 /* A message of an exchange, before it changes that, against earlier ones of its sender. */
 void cm_check_sender(struct judge *j, const struct cm_packet *c);
+/* At the end: a DREP of an end that has sent a DREQ, but got none, and whose peer has not closed otherwise. */
+void cm_check_asked(struct judge *j, const struct cm_exchange *s, bool from_active);
+/* At the end: the active side has sent requests, and never an RTU. */
+void cm_check_confirmed(struct judge *j, const struct cm_exchange *s);
 
 /* --- sidr.c, copies.c -------------------------------------------------------------------------- */
 

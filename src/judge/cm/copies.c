@@ -48,6 +48,8 @@ void cm_check_copy(struct judge *j, struct cm_copies *o, const struct cm_packet 
     v = cm_retry_check(&o->m, c->m, o->copies, max_retries, c->from_active ? req->remote_timeout : req->local_timeout,
                        gap + tolerance);
     o->ts = c->p->frame->ts;
+    if (!verdict_ok(v) && strcmp(v.about, CM_COPY_DIFFERS) == 0)
+        cm_ends_of(j, c->s)->differs = true;
     if (!verdict_ok(v))
         f = strcmp(v.about, CM_COPY_DIFFERS) == 0
                 ? cm_found_differing(j, c->m, &o->m, o->m_frame)

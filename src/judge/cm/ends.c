@@ -473,6 +473,7 @@ void judge_cm_unmatched(struct judge *j, const struct cm_packet *c)
         return;
     }
     of->odd_dreq |= c->m->mad.attr_id == CM_DREQ;
+    of->odd_rep |= c->m->mad.attr_id == CM_REP && how != OTHER_ADDRESS;
     report_unmatched(j, c, of, how, active, how <= OTHER_SIDE || (n == 1 && c->m->mad.tid && c->m->mad.tid == of->tid));
 }
 

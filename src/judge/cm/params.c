@@ -3,6 +3,17 @@
 
 #include <stdlib.h>
 
+/* True if a copy of the REQ or REP that the parameters of the connection are from differs from another one: CM-03. */
+static bool has_other_copy(const struct judge *j, const struct flow *c)
+{
+    for (unsigned i = 0; i < j->n_cm_used; i++) {
+        const struct cm_ends *e = &j->cm_ends[j->cm_used[i]];
+        if (e->differs && (e->frame == c->params.req_frame || e->rep_frame == c->params.rep_frame))
+            return true;
+    }
+    return false;
+}
+
 static void check_first_psn(struct judge *j, const struct pkt *p, uint32_t flow, struct jflow *f)
 {
     const struct flow *c = &j->flow[flow];
@@ -14,7 +25,9 @@ static void check_first_psn(struct judge *j, const struct pkt *p, uint32_t flow,
     if (!c->have_psn || c->paired_by != PAIR_CM || d == 0)
         return;
     if (f->before_rep.have && f->before_rep.psn == c->psn)
-        return;                      /* the first one came before the REP: CM-12 */
+        return; /* the first one came before the REP: CM-12 */
+    if (has_other_copy(j, c))
+        return;
     g.needs = d > 0 ? N_TAP_REQ : 0; /* the first packets may have been lost before the tap */
     /* a packet that could not be decoded may have been the first one */
     g.lacks = j->last_unreadable > c->params.rep_frame ? N_COMPLETE : 0;
@@ -149,6 +162,12 @@ static bool skipped_it(const struct flow *o, struct req_dir *h, const struct jfl
            f->first_frame > o->params.rep_frame && (!before || f->first_frame > before->first);
 }
 
+/* True if no connection has that queue pair: FMT-14, SVC-02, CM-18. */
+static bool is_special(uint32_t qpn)
+{
+    return qpn <= 1 || qpn == 0xffffff;
+}
+
 /* Flow `flow` has packets for a queue pair without a known connection. If a connection between the same hosts
  * skipped their first PSN at that time, they belong to that connection and have a wrong queue pair number. Nothing is
  * said if too many connections have to be compared. */
@@ -185,7 +204,8 @@ void judge_wrong_qpns(struct judge *j)
     for (uint32_t i = 0; i < n && j->o.complete && judge_wants(j, RULE_CM_07); i++) {
         const struct jflow *f = &j->flows[i];
         judge_share_flow(j, PHASE_QPNS, i);
-        if (!f->dir || !f->dir->have_next || f->packets >= 16 || j->flow[i].peer != FLOW_NONE)
+        if (!f->dir || !f->dir->have_next || f->packets >= 16 || j->flow[i].peer != FLOW_NONE ||
+            is_special(j->flow[i].dqpn))
             continue;
         if (!a.of)
             a = askers_of(j);
@@ -247,11 +267,12 @@ static void check_first_qpn(struct judge *j, uint32_t flow, const struct jflow *
     const struct flow *c = &j->flow[flow];
     struct found g = found_of(RULE_CM_07, flow);
     unsigned side;
-    const struct cm_ends *e = c->dqpn == 0xffffff ? NULL : ends_of_first(j, flow, &side);
+    const struct cm_ends *e = is_special(c->dqpn) ? NULL : ends_of_first(j, flow, &side);
     uint32_t named = e ? conn_flow_named(j->conns, c->tap, &c->src, &c->dst, e->qpn[!side]) : FLOW_NONE;
     bool has_requests = named != FLOW_NONE && j->flows[named].dir;
 
-    if (!e || has_requests || !(f->dir->again || is_answered(j, e, side)) || has_unmatched_back(j, c, e->qpn[side]))
+    if (!e || is_special(e->qpn[!side]) || has_requests || !(f->dir->again || is_answered(j, e, side)) ||
+        has_unmatched_back(j, c, e->qpn[side]))
         return;
     g.has = N_CM;
     g.needs = N_COMPLETE; /* else it may be another connection, and the packets of this one were not captured */

@@ -122,6 +122,46 @@ static bool delays_answered(struct judge *j, const struct cm_packet *c, struct f
                  "Its sender has answered the REQ, and no other has come.");
 }
 
+void cm_check_asked(struct judge *j, const struct cm_exchange *s, bool from_active)
+{
+    const struct cm_ends *e = cm_ends_of(j, s);
+    const struct conn_addr *end[2] = {&e->addr[1], &e->addr[0]};
+    struct found f = cm_out_of_place(s->dreq[from_active].frame);
+
+    if (!s->drep[from_active] || !s->dreq[from_active].copies || e->closed[!from_active].frame ||
+        s->dreq[!from_active].copies || e->odd_dreq || e->lap ||
+        judge_side_of(j, e->tap, end) != (from_active ? TAP_REQUESTER : TAP_RESPONDER))
+        return;
+    f.frame = s->drep[from_active];
+    f.needs = N_COMPLETE;
+    f.lacks = cm_lacks(j, s);
+    fails(&f, f.cause, "a DREQ of its receiver", "DREP", "It answers a DREQ, and its sender has got none.");
+    j->file = s->file;
+    cm_found(j, NULL, f);
+}
+
+void cm_check_confirmed(struct judge *j, const struct cm_exchange *s)
+{
+    const struct cm_ends *e = cm_ends_of(j, s);
+    const struct conn_addr *end[2] = {&e->addr[1], &e->addr[0]};
+    uint32_t flow = conn_flow_named(j->conns, e->tap, end[0], end[1], e->qpn[0]);
+    struct found f = cm_out_of_place(s->rep.frame);
+
+    if (!s->rep.copies || s->established || s->rtu_names || s->ended || flow == FLOW_NONE || !j->flows[flow].dir ||
+        j->flow[flow].params.req_frame != e->frame || judge_side_of(j, e->tap, end) != TAP_REQUESTER ||
+        j->flows[flow].dir->first_frame < s->rep.frame ||
+        !stamps_go_on(&j->stamps, s->tap, j->flows[flow].dir->first_ts, NS_PER_S))
+        return; /* or the capture ends before the RTU may have come */
+    f.frame = j->flows[flow].dir->first_frame;
+    f.needs = N_COMPLETE;
+    f.lacks = cm_lacks(j, s);
+    f.wrong = "a connection is used that was never confirmed: {seen}, expected {expected}";
+    fails(&f, s->rep.frame, "an RTU first", "a request",
+          "The active side establishes the connection with an RTU: its peer learns of that from data alone.");
+    j->file = s->file;
+    cm_found(j, NULL, f);
+}
+
 void cm_check_sender(struct judge *j, const struct cm_packet *c)
 {
     static const struct {
