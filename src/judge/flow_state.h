@@ -123,6 +123,7 @@ static inline bool steady_put(struct steady *s, uint32_t v, uint32_t frame, bool
 struct cm_closed {
     uint32_t frame; /* 0: none */
     ns_t ts;
+    bool agreed; /* a DREP: it closes what its peer has closed, and its queue pair is in error */
 };
 
 /* A request whose PSN is too far from those before to be of the same connection, inside a connection of CM. */

@@ -217,7 +217,7 @@ void cm_ends_close(struct judge *j, const struct cm_packet *c, uint32_t flow)
 
     if (k->frame || (refused && (!CM_HAS(c->m, rej, reason) || c->m->rej.reason == CM_REJ_STALE_CONN)))
         return; /* a stale queue pair is that of another connection */
-    *k = (struct cm_closed){.frame = frame_u32(c->p), .ts = c->p->frame->ts};
+    *k = (struct cm_closed){.frame = frame_u32(c->p), .ts = c->p->frame->ts, .agreed = c->m->mad.attr_id == CM_DREP};
     e->refused = refused;
     if (flow == FLOW_NONE || j->flows[flow].closed.frame)
         return;
@@ -506,21 +506,23 @@ static void report_after_close(struct judge *j, const struct pkt *p, uint32_t of
     judge_found(j, p, g);
 }
 
+/* Behind its DREQ an end may still be retransmitting, and answering, until it gets the DREP. */
 void judge_cm_late_request(struct judge *j, const struct judged *a)
 {
-    bool sent = a->as == SEEN_NEW || a->as == SEEN_GAP || a->as == SEEN_AGAIN;
+    bool late = is_long_after(j, a->p, a->f), fresh = a->as == SEEN_NEW || a->as == SEEN_GAP,
+         again = a->as == SEEN_AGAIN && (late || a->f->closed.agreed);
 
-    if (sent && !is_of_another(a->p, a->f)) /* not long after: it may have been reordered with the DREQ or DREP */
-        report_after_close(j, a->p, a->flow, a->f, is_long_after(j, a->p, a->f) ? N_COMPLETE : N_TAP_REQ);
+    if ((fresh || again) && !is_of_another(a->p, a->f)) /* not late: it may have been reordered with the DREQ or DREP */
+        report_after_close(j, a->p, a->flow, a->f, late ? N_COMPLETE : N_TAP_REQ);
 }
 
 void judge_cm_late_response(struct judge *j, const struct judged *a)
 {
     const struct jflow *f = &j->flows[a->own];
     bool late = is_long_after(j, a->p, f),
-         at_once = a->p->frame->ts - f->closed.ts <= COPY_WITHIN + judge_step(j, a->p); /* it may have been under way */
+         under_way = !f->closed.agreed || a->p->frame->ts - f->closed.ts <= COPY_WITHIN + judge_step(j, a->p);
 
-    if (!at_once && !is_of_another(a->p, f) &&
+    if ((late || !under_way) && !is_of_another(a->p, f) &&
         psn_in(a->p->bth.psn, a->h->start, (a->h->next - a->h->start) & PSN_MASK))
         report_after_close(j, a->p, a->flow, f, N_COMPLETE | (late ? 0 : N_TAP_RSP));
 }
