@@ -59,6 +59,8 @@ CASES = [
             CM + ">so 0; <ack 0 m=1; >so 1; >so 2; >so 1 at=90000; <rnr14 1 m=1; <nak0 1 m=1; >so 1 at=1400; >so 2; <ack 2 m=3", "", "ncqQ"),
     managed("innocent: an RNR NAK of the copy before the one that is taken", "RTX-15",
             CM + ">rd 0; >rd 1; >so 2; <ro 1 m=2; >rd 0; >rd 1; >so 2; <rnr14 2 m=2; <ro 0 m=2; <ro 1 m=2; >so 3 at=1100; <ack 3 m=4", "", "ncqQr"),
+    managed("innocent: a communication id that is used again, and the answers were not captured", "CM-02",
+            ">req; >rtu at=1000; >so 0; >req tid=2 at=9000000 psn=77 qpn=99 guid=5; >rtu at=1000", "", "nqr"),
     innocent("the RNR NAK of a copy is identical to that of the first one, and has no IP identification", "RTX-02",
              SHORT + "<so 0 f=-; >rnr12 0 m=0; <so 0 f=- at=828; >rnr12 0 m=0; <so 0 at=655; >ack 0 m=1"),
     managed("innocent: a second implied NAK is identical to the first one, and has no IP identification", "RTX-02",

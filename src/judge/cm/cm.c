@@ -153,6 +153,15 @@ static bool is_delayed_req(const struct cm_packet *c, ns_t since)
            cm_msg_same(c->m, &req->m);
 }
 
+/* True if the REQ has neither the transaction id nor the contents of the first one: the active side has given the
+ * communication id anew, and what became of the exchange before was not captured. */
+static bool is_other_req(const struct cm_packet *c)
+{
+    const struct cm_msg *first = &c->s->req.m;
+
+    return c->m->mad.tid != first->mad.tid && c->m->cut == first->cut && !cm_msg_same(c->m, first);
+}
+
 /* True if the REQ begins another connection, to which the active side gives the communication id of one that ended, or
  * that it gave up. A retransmitted REQ may cross a REJ; it is not sent any more once the connection is established or
  * being closed, but may be captured a little later: behind the RTU of its sender, or the DREP of its peer. */
@@ -165,7 +174,7 @@ static bool begins_anew(const struct judge *j, const struct cm_packet *c)
     if (c->p->ttl != s->req.ttl && c->p->frame->ts - s->req.ts <= COPY_WITHIN && cm_msg_same(c->m, &s->req.m))
         return false; /* a copy from the other side of a router, captured after a short connection has ended */
     if (!s->ended && !s->established)
-        return false;
+        return is_other_req(c);
     if (is_delayed_req(c, since))
         return false;
     if (s->closed && step > COPY_WITHIN)
