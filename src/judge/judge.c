@@ -430,6 +430,8 @@ void judge_packet(struct judge *j, const struct pkt *p)
     if (UNLIKELY(j->share != NULL))
         judge_share_packet(j, p);
     note_capture(j, p);
+    if (UNLIKELY(p->flags & PKT_SHORT))
+        j->n_short++;
     flow = LIKELY(!slow_path) ? judge_usual_flow(j, p) : FLOW_NONE;
     if (UNLIKELY(flow == FLOW_NONE)) {
         judge_by_all_rules(j, p);

@@ -366,6 +366,13 @@ static unsigned needs_of_side(struct judge *j, const struct found *f, const stru
     return judge_tap_at_responder(j, f->flow, p) ? 0 : N_TAP_RSP;
 }
 
+/* True if the packet is the first one that ends before its length says, without its ICRC: a mirror cuts many at one
+ * length, but this one may have been damaged on its way, as no longer one was seen before. */
+static bool may_be_damaged(const struct judge *j, const struct pkt *p)
+{
+    return p->flags & PKT_SHORT && p->icrc == CRC_UNKNOWN && j->n_short == 1;
+}
+
 static void add_finding(struct judge *j, const struct pkt *p, struct found f)
 {
     struct verdict v = verdict_fail(f.rule, NULL, 0, 0);
@@ -378,7 +385,7 @@ static void add_finding(struct judge *j, const struct pkt *p, struct found f)
 
     if (!judge_wants(j, f.rule))
         return;
-    f.needs |= needs_of_side(j, &f, p);
+    f.needs |= needs_of_side(j, &f, p) | (p && UNLIKELY(may_be_damaged(j, p)) ? N_PAYLOAD : 0);
     have = (judge_have(j, f.flow, p) | f.has) & ~f.lacks;
     if (unreadable_near(j, p, &f))
         have &= ~(unsigned)N_COMPLETE;
