@@ -590,6 +590,13 @@ static bool is_of_other_requests(const struct judge *j, const struct judged *a, 
            a->h->rsp_packets - a->h->rsp_inside < FEW_RESPONSES;
 }
 
+/* True if the responder has migrated and the requester has not, as far as was seen: requests along the other path may
+ * count as those of another connection. */
+static bool is_of_other_path(const struct judge *j, const struct judged *a)
+{
+    return j->flows[a->own].path != a->f->path;
+}
+
 void judge_response_verdicts(struct judge *j, const struct judged *a)
 {
     struct verdict v[SHADOW_FOUND];
@@ -602,7 +609,7 @@ void judge_response_verdicts(struct judge *j, const struct judged *a)
         if (rule_table[v[i].rule].traits & T_MSN && msn_is_told(j, a))
             continue;
         needs_of_response(a, &v[i], &has, &lacks);
-        if (is_of_other_requests(j, a, &v[i])) {
+        if (is_of_other_requests(j, a, &v[i]) || is_of_other_path(j, a)) {
             v[i].needs |= N_PAIRED;
             lacks |= N_PAIRED;
         }
