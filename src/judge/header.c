@@ -76,7 +76,7 @@ bool judge_is_of_no_end(const struct pkt *p)
 {
     bool nobody = p->addr_len && (is_multicast(p) || is_no_source(p->src, p->addr_len));
 
-    return p->bth.opcode >> 5 != SVC_UD && (p->bth.dqpn <= 1 || p->bth.dqpn == 0xffffff || nobody);
+    return p->bth.opcode >> 5 != SVC_UD && (judge_is_special(p->bth.dqpn) || nobody);
 }
 
 static void check_addresses(struct judge *j, const struct pkt *p)

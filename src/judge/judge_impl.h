@@ -350,6 +350,11 @@ void judge_short_end(struct judge *j);
 
 /* True if the lengths in the IP and UDP headers differ: then the position of the ICRC is not known. */
 bool judge_lengths_differ(const struct pkt *p);
+/* True if no connection has that queue pair: it is the subject of FMT-14, SVC-02 or CM-18. */
+static inline bool judge_is_special(uint32_t qpn)
+{
+    return qpn <= 1 || qpn == 0xffffff;
+}
 /* True if the packet is one of a connection, but its addresses or its queue pair are those of no end of one. */
 bool judge_is_of_no_end(const struct pkt *p);
 /* A damaged packet: report that they differ. */

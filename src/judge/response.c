@@ -23,7 +23,7 @@ static bool check_overdue(struct judge *j, const struct judged *a, struct found 
     const struct conn_params *c = &j->flow[a->flow].params;
     bool went_back = a->h->back_ts > a->h->una_ts;
 
-    if (LIKELY(went_back || !c->retry_known || !c->retry_cnt)) /* or it may have no retry left, and be in error */
+    if (LIKELY(went_back || !c->retry_known || !c->retry_cnt)) /* it may have used its last retry, and be in error */
         return false;
     if (LIKELY(!judge_is_not_sent_again(j, a, f)))
         return false;

@@ -226,7 +226,8 @@ static void check_sport(struct judge *j, const struct pkt *p, uint32_t flow, str
     }
 }
 
-/* True if the P_Key is one of a partition: the others are invalid (kernel's and OpenSM's tables leave them out). */
+/* True if the P_Key is one of a partition. Those whose low 15 bits are 0 are invalid: OpenSM leaves them out of its
+ * tables (ib_pkey_is_invalid()). */
 static bool is_pkey(uint32_t pkey)
 {
     return pkey & 0x7fff;
@@ -248,7 +249,7 @@ static void check_pkey(struct judge *j, const struct pkt *p, uint32_t flow, stru
                                    .flow = flow,
                                    .expected = "a P_Key whose low 15 bits are not 0",
                                    .seen = say(j, "0x%04x", p->bth.pkey),
-                                   .text = "This is no P_Key of a partition: no receiver accepts it."});
+                                   .text = "Such a P_Key is invalid: it belongs to no partition."});
 }
 
 /* A queue pair sends MigReq 0 after it has rearmed its path, and 1 after it has migrated: only a single deviating

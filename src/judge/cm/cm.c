@@ -75,14 +75,23 @@ static ns_t may_be_late(const struct judge *j, const struct cm_packet *c)
     return answered ? CROSSES_WITHIN + judge_step(j, c->p) : 0;
 }
 
-/* The flow from `src` to queue pair `qpn` at `dst`, if its requests begin with PSN `psn`; else FLOW_NONE. */
-static uint32_t requests_from(const struct judge *j, uint32_t tap, const struct conn_addr *src,
-                              const struct conn_addr *dst, uint32_t qpn, uint32_t psn)
+/* The flow from `src` to queue pair `qpn` at `dst`, if it has requests; else FLOW_NONE. */
+static uint32_t requests_to(const struct judge *j, uint32_t tap, const struct conn_addr *src,
+                            const struct conn_addr *dst, uint32_t qpn)
 {
     uint32_t flow = conn_flow_named(j->conns, tap, src, dst, qpn);
     const struct req_dir *h = flow == FLOW_NONE ? NULL : j->flows[flow].dir;
 
-    return h && h->have_next && h->start == psn ? flow : FLOW_NONE;
+    return h && h->have_next ? flow : FLOW_NONE;
+}
+
+/* The same, if the requests begin with PSN `psn`. */
+static uint32_t requests_from(const struct judge *j, uint32_t tap, const struct conn_addr *src,
+                              const struct conn_addr *dst, uint32_t qpn, uint32_t psn)
+{
+    uint32_t flow = requests_to(j, tap, src, dst, qpn);
+
+    return flow != FLOW_NONE && j->flows[flow].dir->start == psn ? flow : FLOW_NONE;
 }
 
 /* CM-12: requests to queue pair `qpn`, from PSN `psn` on, were sent before the REP, when neither end can know that its
@@ -291,21 +300,15 @@ static void take_rej(struct judge *j, struct cm_packet *c)
     cm_ends_close(j, c, flow_from(j, c));
 }
 
-/* The flow from the sender of the message to queue pair `qpn` of its receiver, if it has sent requests; or FLOW_NONE.
- */
-static uint32_t requests_to(const struct judge *j, const struct cm_packet *c, uint32_t qpn)
-{
-    uint32_t flow = conn_flow_named(j->conns, conn_tap_of(c->p->frame), &c->src, &c->dst, qpn);
-
-    return flow != FLOW_NONE && j->flows[flow].dir && j->flows[flow].dir->have_next ? flow : FLOW_NONE;
-}
-
 /* True if the sender of the DREQ has sent all requests to the queue pair that it names, and none to that of the REQ or
  * REP, which is told at the end (params.c). */
 static bool uses_named(const struct judge *j, const struct cm_packet *c)
 {
-    return j->o.complete && c->m->mad.attr_id == CM_DREQ && requests_to(j, c, c->m->dreq.remote_qpn) != FLOW_NONE &&
-           requests_to(j, c, cm_qpn_of(c, c->from_active)) == FLOW_NONE;
+    uint32_t tap = conn_tap_of(c->p->frame);
+
+    return j->o.complete && c->m->mad.attr_id == CM_DREQ &&
+           requests_to(j, tap, &c->src, &c->dst, c->m->dreq.remote_qpn) != FLOW_NONE &&
+           requests_to(j, tap, &c->src, &c->dst, cm_qpn_of(c, c->from_active)) == FLOW_NONE;
 }
 
 /* Whether a DREQ or LAP names the queue pair of its receiver, which ignores another one. */

@@ -204,8 +204,10 @@ void cm_ends_rep(struct judge *j, const struct cm_packet *c)
         e->psn[1] = m->psn;
     if (!e->rep_frame)
         reopen(j, e);
-    if (e->refused) /* that it accepts what it has refused is told (sender.c) */
-        e->closed[0].frame = 0, e->refused = false;
+    if (e->refused && e->closed[0].frame) { /* that it accepts what it has refused is told (sender.c) */
+        e->refused = false;
+        e->closed[0].frame = 0;
+    }
     e->rep_frame = e->rep_frame ? e->rep_frame : frame_u32(c->p);
 }
 

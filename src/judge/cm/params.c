@@ -162,12 +162,6 @@ static bool skipped_it(const struct flow *o, struct req_dir *h, const struct jfl
            f->first_frame > o->params.rep_frame && (!before || f->first_frame > before->first);
 }
 
-/* True if no connection has that queue pair: FMT-14, SVC-02, CM-18. */
-static bool is_special(uint32_t qpn)
-{
-    return qpn <= 1 || qpn == 0xffffff;
-}
-
 /* Flow `flow` has packets for a queue pair without a known connection. If a connection between the same hosts
  * skipped their first PSN at that time, they belong to that connection and have a wrong queue pair number. Nothing is
  * said if too many connections have to be compared. */
@@ -205,7 +199,7 @@ void judge_wrong_qpns(struct judge *j)
         const struct jflow *f = &j->flows[i];
         judge_share_flow(j, PHASE_QPNS, i);
         if (!f->dir || !f->dir->have_next || f->packets >= 16 || j->flow[i].peer != FLOW_NONE ||
-            is_special(j->flow[i].dqpn))
+            judge_is_special(j->flow[i].dqpn))
             continue;
         if (!a.of)
             a = askers_of(j);
@@ -267,11 +261,11 @@ static void check_first_qpn(struct judge *j, uint32_t flow, const struct jflow *
     const struct flow *c = &j->flow[flow];
     struct found g = found_of(RULE_CM_07, flow);
     unsigned side;
-    const struct cm_ends *e = is_special(c->dqpn) ? NULL : ends_of_first(j, flow, &side);
+    const struct cm_ends *e = judge_is_special(c->dqpn) ? NULL : ends_of_first(j, flow, &side);
     uint32_t named = e ? conn_flow_named(j->conns, c->tap, &c->src, &c->dst, e->qpn[!side]) : FLOW_NONE;
     bool has_requests = named != FLOW_NONE && j->flows[named].dir;
 
-    if (!e || is_special(e->qpn[!side]) || has_requests || !(f->dir->again || is_answered(j, e, side)) ||
+    if (!e || judge_is_special(e->qpn[!side]) || has_requests || !(f->dir->again || is_answered(j, e, side)) ||
         has_unmatched_back(j, c, e->qpn[side]))
         return;
     g.has = N_CM;
