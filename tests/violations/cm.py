@@ -275,7 +275,7 @@ CASES = [
     case("an ACK after the DREP at its sender", "CM-13", CM + DATA + ">so 2; {>dreq at=1000; <drep at=1000;|} !<ack 2 m=3 at=300000; {|%s}" % END, "R", "ncqQr"),
     # another REQ may have been accepted where the capture has a gap, so these need a complete one
     case("data of the active side after its REJ", "CM-13", REQ + "; <rep at=1000; {>rej of=1|>rtu} at=1000; !>so 0 at=3000000; ?<ack 0 m=1; ?>so 1", MUST_COMPLETE, ELSE),
-    case("data of the active side after its REJ, and the REP is sent again in between", "CM-13", REQ + "; <rep at=1000; {>rej of=1|>rtu} at=1000; <rep at=5000000; {|>rtu;} !>so 0 at=3000000; ?<ack 0 m=1; ?>so 1", MUST_COMPLETE, ELSE),
+    case("data of the active side after its REJ, and the REP is sent again in between", "CM-13", REQ + "; <rep at=1000; {>rej of=1|>rtu} at=1000; <rep at=2000; !>so 0 at=300000; {|<ack 0 m=1}", "Q", "ncqrR"),  # another REQ may have been accepted
     case("data of the passive side after its REJ", "CM-13", REQ + "; <rep at=1000; {<rej %s of=2|>rtu} at=1000; !<so 0 at=3000000; ?>ack 0 m=1" % BY_B, MUST_COMPLETE, ELSE),
     case("data to the queue pair of a REQ that was refused", "CM-13", REQ + "; {<rej %s of=0|<rep at=1000; >rtu} at=1000; !<so 0 at=3000000; ?<so 1" % BY_B, MUST_COMPLETE, ELSE),
     case("queue pair and PSN used again at once", "CM-13", CM + DATA + END + "!>req at=1000 lid=11 tid=2 timeout=19 {|qpn=0x700001 psn=0x123456}; <rep lid=12 rid=11 tid=2 qpn=0x700002; >rtu lid=11 rid=12 tid=2",
