@@ -58,11 +58,18 @@ static bool responded_to_unseen(const struct judge *j, uint32_t flow)
     return j->flows[flow].has_rsp && !(asked && asked->have_next && asked->first_frame < j->flows[flow].rsp_frame);
 }
 
+/* True if so many responses have fitted the requests of `f` that a fault, also one that comes again and again, is the
+ * responder's: it does not speak against the pairing. */
+static bool has_often_fitted(const struct jflow *f)
+{
+    return f->dir->rsp_packets >= f->unfit_rsp + PAIRING_PROVED;
+}
+
 bool judge_pairing_is_settled(const struct judge *j, uint32_t flow)
 {
-    const struct req_dir *h = j->flows[flow].dir;
+    const struct jflow *f = &j->flows[flow];
 
-    return j->flow[flow].paired_by != PAIR_PSN || (h && h->rsp_packets >= PAIRING_PROVED);
+    return j->flow[flow].paired_by != PAIR_PSN || (f->dir && has_often_fitted(f));
 }
 
 /* True if the PSN is near those of the requests. */
@@ -103,13 +110,6 @@ bool judge_another_may_be_meant(const struct judge *j, uint32_t flow)
         if (may_be_confused(j, flow, i))
             return true;
     return false;
-}
-
-/* True if so many responses have fitted the requests of `f` that a fault, also one that comes again and again, is the
- * responder's: it does not speak against the pairing. */
-static bool has_often_fitted(const struct jflow *f)
-{
-    return f->dir->rsp_packets >= f->unfit_rsp + PAIRING_PROVED;
 }
 
 bool judge_sees_all(const struct judge *j, uint32_t flow)

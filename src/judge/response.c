@@ -185,8 +185,11 @@ static bool is_identical_copy(const struct judged *a)
     bool same = was.number && same_bits && (now.ip_id || now.ts - was.ts < DUPLICATE_WITHIN);
 
     f->history->rsp[p->bth.psn % RSP_IDS] = now;
-    if (UNLIKELY(same))
+    if (UNLIKELY(same)) {
         f->alike = now.number;
+        f->unproved_rsp++; /* it proves no more than the one before whose responses these are */
+        f->unfit_rsp++;
+    }
     return same && was.number + 1 == now.number && !was_asked_again(a, was.ts);
 }
 
