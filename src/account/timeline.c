@@ -1,5 +1,6 @@
 /* layer 2b (account): where the time of each direction of requests went: requests and responses as they pass. */
 #include "dissect/pkt.h"
+#include "fetch.h"
 #include "src/account/timeline_impl.h"
 #include "src/conn/packet.h"
 
@@ -171,6 +172,22 @@ static void on_over(void *user, uint32_t flow, bool restart)
     free(t->dirs[flow]);
     t->dirs[flow] = NULL;
     t->seen[flow] = (struct flow_times){0};
+}
+
+static void on_fetch(void *user, uint32_t flow)
+{
+    const struct timeline *t = user;
+    const struct direction *d = t->dirs[flow];
+
+    fetch_to_write(&t->seen[flow], sizeof t->seen[flow]);
+    if (!d)
+        return;
+    fetch_to_write(d, offsetof(struct spans, span));
+    fetch_to_write(&d->nak, sizeof d->nak);
+    fetch_to_write(&d->have_first, 64);
+    fetch_to_write(&d->row, 64);
+    fetch_to_write(&d->tail, 128);
+    fetch_to_write(&d->early_rtt, sizeof *d - offsetof(struct direction, early_rtt));
 }
 
 static void note_seen(struct timeline *t, uint32_t flow, ns_t now)
@@ -482,7 +499,8 @@ static void release(struct timeline *t)
 struct timeline *timeline_of(struct observer *o)
 {
     struct timeline *t = observer_timeline(o);
-    struct observer_sub s = {.over = on_over, .early = on_early, .before = on_before, .after = on_after};
+    struct observer_sub s = {
+        .over = on_over, .fetch = on_fetch, .early = on_early, .before = on_before, .after = on_after};
 
     if (t)
         return t;

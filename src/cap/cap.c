@@ -228,6 +228,11 @@ bool cap_keeps(const struct cap *c)
     return c->src.chunks && !c->live;
 }
 
+size_t cap_at_hand(const struct cap *c)
+{
+    return source_left(&c->src);
+}
+
 void cap_close(struct cap *c)
 {
     if (!c)

@@ -140,6 +140,9 @@ uint64_t cap_data_offset(const struct cap_info *i, const struct frame *f);
 /* Whether data of frames stay in the chunks of cap_opts. */
 bool cap_keeps(const struct cap *c);
 
+/* Bytes that are in memory and of no frame yet. */
+size_t cap_at_hand(const struct cap *c);
+
 /* Release everything; NULL is allowed. */
 void cap_close(struct cap *c);
 

@@ -10,6 +10,7 @@
 /* Bytes of all buffers together, unless each has BUFFER_LEAST. */
 #define BUFFERS_TOTAL (16 * CAP_BUFFER)
 #define BUFFER_LEAST  ((size_t)16 << 10)
+#define MTU_MAX       4096
 
 struct input {
     struct cap *cap;
@@ -88,6 +89,11 @@ int cap_merge_next(struct cap_merge *m, struct frame *f)
     *f = m->inputs[m->heap[0]].f;
     m->taken = true;
     return 1;
+}
+
+bool cap_merge_runs_out(const struct cap_merge *m)
+{
+    return m->n == 1 && cap_at_hand(m->inputs[0].cap) < MTU_MAX;
 }
 
 int cap_merge_caps(struct cap_merge **out, struct cap *const *caps, size_t n)

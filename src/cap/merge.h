@@ -21,6 +21,10 @@ int cap_merge_caps(struct cap_merge **out, struct cap *const *caps, size_t n);
  * end, in place of 0. *f is valid until the next call. */
 int cap_merge_next(struct cap_merge *m, struct frame *f);
 
+/* Whether so few bytes are in memory that the file will soon be read on: less than a packet of the largest path MTU.
+ * Of several files it is not known: false. */
+bool cap_merge_runs_out(const struct cap_merge *m);
+
 /* Number of files, and each of them, for cap_info() and cap_error(); cap_error(...)->err is 0 for a file without an
  * error. */
 size_t cap_merge_count(const struct cap_merge *m);

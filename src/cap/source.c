@@ -188,7 +188,6 @@ int source_open(struct source *s, const char *path, const struct cap_opts *opts)
     memset(s, 0, sizeof *s);
     s->moving = opts->moving;
     s->chunks = opts->chunks;
-    s->idle = opts->idle;
     s->idle_ms = opts->idle_ms;
     s->idle_user = opts->idle_user;
     s->user = opts->user;
@@ -203,6 +202,8 @@ int source_open(struct source *s, const char *path, const struct cap_opts *opts)
         off_t at = lseek(s->fd, 0, SEEK_CUR);
         s->size = st.st_size > at ? (uint64_t)(st.st_size - at) : 0;
         posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+    } else {
+        s->idle = opts->idle; /* a regular file always has bytes, or its end */
     }
     int rc = source_begin(s, opts->buffer ? opts->buffer : CAP_BUFFER);
     if (rc < 0 && !s->why[0])

@@ -34,7 +34,7 @@ struct source {
     struct unpacker *unpacker;  /* decompressor, NULL for plain files */
     void (*moving)(void *user); /* as in struct cap_opts */
     void *user;
-    bool (*idle)(void *idle_user);
+    bool (*idle)(void *idle_user); /* as in struct cap_opts; NULL of a regular file */
     int idle_ms;
     void *idle_user;
 };

@@ -71,6 +71,7 @@ static int start_part(struct trace *t, unsigned i)
     if (parts[i]->start(p) != EXIT_OK)
         return EXIT_BAD;
     job->started[i] = true;
+    t->judging = p->judging ? p->judging : t->judging;
     if (parts[i]->conns)
         conn_learn_all(parts[i]->conns(p), t->pairs, t->n_pairs);
     return EXIT_OK;

@@ -66,7 +66,10 @@ static int reading_start(struct reading *r, struct trace *t)
 
     o.meter.work = (struct wqe_user){.user = r, .over = on_over};
     r->begun = true;
-    return analyses_begin(&r->found, t->observer, &o) ? EXIT_OK : cli_error("out of memory");
+    if (!analyses_begin(&r->found, t->observer, &o))
+        return cli_error("out of memory");
+    t->judging = judge_observer(r->found.judge);
+    return EXIT_OK;
 }
 
 static int reading_end(struct reading *r)

@@ -85,7 +85,10 @@ static int pass_start(struct trace *t)
 
     o.command = on_command;
     o.user = t;
-    return analyses_begin(&pass_of(t)->found, t->observer, &o) ? EXIT_OK : cli_error("out of memory");
+    if (!analyses_begin(&pass_of(t)->found, t->observer, &o))
+        return cli_error("out of memory");
+    t->judging = judge_observer(pass_of(t)->found.judge);
+    return EXIT_OK;
 }
 
 static void pass_judge(struct trace *t, const struct pkt *p)

@@ -488,6 +488,14 @@ static bool on_turn(void *run, struct pkt *p, struct turn *turn)
     return true;
 }
 
+static void on_fetch(void *run)
+{
+    const struct run *r = run;
+
+    if (r->context)
+        observer_fetch(context_observer(r->context));
+}
+
 static bool by_turns(struct run *r)
 {
     const struct turns_opts o = {.threads = r->job->cores,
@@ -495,7 +503,9 @@ static bool by_turns(struct run *r)
                                  .longest = r->first.longest,
                                  .read = read_for_turns,
                                  .reader = r,
+                                 .in = r->in,
                                  .chunks = r->chunks,
+                                 .fetch = on_fetch,
                                  .take = on_turn,
                                  .show = show_later,
                                  .scratch_size = sizeof(struct printer),

@@ -4,6 +4,7 @@
 
 #include "dissect/dissectors.h"
 #include "dissect/ulp/service.h"
+#include "fetch.h"
 #include "src/conn/observer.h"
 #include "src/iwarp/iwarp.h"
 #include "zeros.h"
@@ -292,12 +293,17 @@ static void forget(void *user, uint32_t flow, bool restart)
     ((struct context *)user)->places[flow] = (struct place){0};
 }
 
+static void on_fetch(void *user, uint32_t flow)
+{
+    fetch_to_write(&((struct context *)user)->places[flow], sizeof(struct place));
+}
+
 /* --- The context ------------------------------------------------------------------------------ */
 
 struct context *context_new(uint64_t memory)
 {
     struct context *c = calloc(1, sizeof *c);
-    const struct observer_sub s = {.user = c, .over = forget};
+    const struct observer_sub s = {.user = c, .over = forget, .fetch = on_fetch};
 
     if (!c)
         return NULL;

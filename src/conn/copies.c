@@ -1,4 +1,4 @@
-/* layer 2b (conn): what two copies of a request have in common. */
+/* layer 2b (conn): what two copies of a request have in common; whether a request goes on with others. */
 #include "src/conn/copies.h"
 
 #include "dissect/ib/icrc.h"
@@ -71,4 +71,54 @@ bool sent_came_elsewhere(struct req_dir *h, const struct sent *s)
     const struct sent *before = req_dir_sent(h, psn_prev(s->psn));
 
     return s->copies == 1 && before && before->way_first != s->way;
+}
+
+/* The request with PSN `psn`, or the READ or atomic among whose responses is this PSN; NULL. */
+static const struct sent *request_at(struct req_dir *h, uint32_t psn)
+{
+    const struct sent *s = req_dir_sent(h, psn);
+    const struct read_req *k = s ? NULL : req_dir_read(h, psn, 0);
+
+    return k ? req_dir_sent(h, k->psn) : s;
+}
+
+#define SAYS_MIGRATED (1u << 6) /* MigReq in sent.flags */
+
+/* Whether request `p` with the next PSN continues those of `h`, of which `last` is the latest. It does not if a message
+ * would begin within another one, or go on behind its end; that is uncertain if the READ before takes more PSNs, or if
+ * `last` was sent again and is not acknowledged: then it is what the requester tries along the other path. */
+static enum goes_on goes_on_with_next(const struct req_dir *h, const struct sent *last, const struct pkt *p)
+{
+    bool ended = opcode_table[last->opcode].flags & OPF_END, begins = p->op->flags & OPF_START;
+
+    if (ended != begins)
+        return GOES_NOT_ON;
+    if (h->loose || (last->copies > 1 && !(h->have_una && psn_diff(h->una, last->psn) > 0)))
+        return MAY_GO_ON;
+    return GOES_ON;
+}
+
+/* Requests, at most, that the failing path may lose before they reach the tap: 268 MB in packets of 4096 bytes. */
+#define LOST_AT_FAILURE (1u << 16)
+
+enum goes_on copy_goes_on(struct req_dir *h, bool paired, const struct pkt *p)
+{
+    const struct sent *last = h->have_next ? request_at(h, psn_prev(h->next)) : NULL, *same;
+
+    if (!last || last->flags & SAYS_MIGRATED || last->opcode >> 5 != p->bth.opcode >> 5)
+        return GOES_NOT_ON;
+    if (p->bth.psn == h->next)
+        return goes_on_with_next(h, last, p);
+    same = request_at(h, p->bth.psn);
+    if (!same)
+        return psn_in(p->bth.psn, psn_add(h->start, PSN_MASK + 1 - LOST_AT_FAILURE),
+                      ((h->next - h->start) & PSN_MASK) + 2 * LOST_AT_FAILURE)
+                   ? MAY_GO_ON
+                   : GOES_NOT_ON;
+    if (!copy_may_repeat(h, p))
+        return GOES_NOT_ON;
+    if (same->reth || same->args)
+        return SENT_AGAIN;
+    /* packets without RETH are much alike: it may be one of the other direction, if that is not in the capture */
+    return paired ? GOES_ON : MAY_GO_ON;
 }

@@ -1,8 +1,9 @@
-/* layer 2b (conn): what two copies of a request have in common: headers, payload, and whether one sender has sent both.
- */
+/* layer 2b (conn): what two copies of a request have in common: headers, payload, and whether one sender has sent both;
+ * and whether a request along another path goes on with the others. */
 #ifndef RDMATRACE_CONN_COPIES_H
 #define RDMATRACE_CONN_COPIES_H
 
+#include "src/conn/conn.h"
 #include "src/conn/requests.h"
 
 struct pkt;
@@ -26,6 +27,11 @@ static inline bool copy_was_executed(const struct req_dir *h, const struct sent 
 {
     return h->have_una && psn_diff(h->una, s->psn) > 0;
 }
+/* Whether request `p`, with MigReq set, continues the requests of `h`, which had it clear: it has the next PSN, or
+ * retransmits a request. That one may have been acknowledged: the ACK may have been lost on the failed path. It may
+ * also retransmit one that the failed path lost before the tap, whose PSN is ahead of all that were seen, or before.
+ * `paired`: the flow of the other direction is known. */
+enum goes_on copy_goes_on(struct req_dir *h, bool paired, const struct pkt *p);
 /* Whether request `s` came another way than the request of the PSN before. */
 bool sent_came_elsewhere(struct req_dir *h, const struct sent *s);
 

@@ -3,6 +3,7 @@
 
 #include "dissect/ip/tcp.h"
 #include "dissect/pkt.h"
+#include "fetch.h"
 #include "pool.h"
 #include "src/conn/copies.h"
 #include "src/conn/packet.h"
@@ -10,7 +11,8 @@
 
 #include <stdlib.h>
 
-#define ENDS 16 /* pairs of addresses remembered */
+#define ENDS   16 /* pairs of addresses remembered */
+#define LATELY 64 /* flows that observer_fetch() looks at: of more, a batch of packets finds few again */
 
 /* Two addresses that exchange packets other than RDMA. */
 struct ends {
@@ -26,6 +28,7 @@ struct listeners {
         void *user;
         union {
             conn_flow_over *over;
+            void (*fetch)(void *user, uint32_t flow);
             void (*packet)(void *user, const struct pkt *p);
             void (*event)(void *user, const struct event *e);
         };
@@ -51,7 +54,8 @@ struct observer {
     struct ends others[ENDS];
     uint32_t others_at;
     struct observer_opts opts;
-    struct listeners over, early, before, after;
+    struct listeners over, fetch, early, before, after;
+    uint64_t lately; /* of the first LATELY flows: those with packets since observer_fetch(), a bit each */
     struct iwarp *iwarp;
     struct timeline *timeline;
     void (*release_timeline)(struct timeline *t);
@@ -87,59 +91,12 @@ static bool has_psn(void *user, uint32_t flow, uint32_t psn)
     return h && h->service != SVC_UC && req_dir_has_psn(h, psn); /* nobody answers UC */
 }
 
-/* The request with PSN `psn`, or the READ or atomic among whose responses is this PSN; NULL. */
-static const struct sent *request_at(struct req_dir *h, uint32_t psn)
-{
-    const struct sent *s = req_dir_sent(h, psn);
-    const struct read_req *k = s ? NULL : req_dir_read(h, psn, 0);
-
-    return k ? req_dir_sent(h, k->psn) : s;
-}
-
-#define SAYS_MIGRATED (1u << 6) /* MigReq in sent.flags */
-
-/* Whether request `p` with the next PSN continues those of `h`, of which `last` is the latest. It does not if a message
- * would begin within another one, or go on behind its end; that is uncertain if the READ before takes more PSNs, or if
- * `last` was sent again and is not acknowledged: then it is what the requester tries along the other path. */
-static enum goes_on goes_on_with_next(const struct req_dir *h, const struct sent *last, const struct pkt *p)
-{
-    bool ended = opcode_table[last->opcode].flags & OPF_END, begins = p->op->flags & OPF_START;
-
-    if (ended != begins)
-        return GOES_NOT_ON;
-    if (h->loose || (last->copies > 1 && !(h->have_una && psn_diff(h->una, last->psn) > 0)))
-        return MAY_GO_ON;
-    return GOES_ON;
-}
-
-/* Requests, at most, that the failing path may lose before they reach the tap: 268 MB in packets of 4096 bytes. */
-#define LOST_AT_FAILURE (1u << 16)
-
-/* Whether request `p`, with MigReq set, continues the requests of `flow`, which had it clear: it has the next PSN, or
- * retransmits a request. That one may have been acknowledged: the ACK may have been lost on the failed path. It may
- * also retransmit one that the failed path lost before the tap, whose PSN is ahead of all that were seen, or before. */
 static enum goes_on goes_on(void *user, uint32_t flow, const struct pkt *p)
 {
     struct observer *o = user;
     struct req_dir *h = observer_req_dir(o, flow);
-    const struct sent *last = h && h->have_next ? request_at(h, psn_prev(h->next)) : NULL, *same;
 
-    if (!last || last->flags & SAYS_MIGRATED || last->opcode >> 5 != p->bth.opcode >> 5)
-        return GOES_NOT_ON;
-    if (p->bth.psn == h->next)
-        return goes_on_with_next(h, last, p);
-    same = request_at(h, p->bth.psn);
-    if (!same)
-        return psn_in(p->bth.psn, psn_add(h->start, PSN_MASK + 1 - LOST_AT_FAILURE),
-                      ((h->next - h->start) & PSN_MASK) + 2 * LOST_AT_FAILURE)
-                   ? MAY_GO_ON
-                   : GOES_NOT_ON;
-    if (!copy_may_repeat(h, p))
-        return GOES_NOT_ON;
-    if (same->reth || same->args)
-        return SENT_AGAIN;
-    /* packets without RETH are much alike: it may be one of the other direction, if that is not in the capture */
-    return conn_flow_at(o->conns, flow)->peer != FLOW_NONE ? GOES_ON : MAY_GO_ON;
+    return h ? copy_goes_on(h, conn_flow_at(o->conns, flow)->peer != FLOW_NONE, p) : GOES_NOT_ON;
 }
 
 static uint32_t take_number(void *user)
@@ -195,6 +152,8 @@ bool observer_subscribe(struct observer *o, const struct observer_sub *s)
     o->n_subs++;
     if (s->over)
         o->over.to[o->over.n++] = (struct listener){.user = s->user, .over = s->over};
+    if (s->fetch)
+        o->fetch.to[o->fetch.n++] = (struct listener){.user = s->user, .fetch = s->fetch};
     if (s->early)
         o->early.to[o->early.n++] = (struct listener){.user = s->user, .packet = s->early};
     if (s->before)
@@ -428,6 +387,12 @@ static __attribute__((noinline)) void look_closer(struct observer *o, struct eve
         e->why = (uint8_t)why_back(o, e);
 }
 
+static inline void note_lately(struct observer *o, uint32_t flow)
+{
+    if (flow < LATELY)
+        o->lately |= UINT64_C(1) << flow;
+}
+
 #define BLOCKS_OF_READ 64 /* blocks of PSNs of a READ that are noted; its first responses find their requests */
 
 /* Enter the PSNs of a request into the index (conn_note_psn()), by which the flow of a response is found. */
@@ -445,6 +410,7 @@ static __attribute__((noinline)) void note_psns(struct observer *o, const struct
 ALWAYS_INLINE void see_request(struct observer *o, const struct pkt *p, uint32_t flow, struct event *e)
 {
     *e = (struct event){.p = p, .kind = EVENT_REQUEST, .own = flow, .flow = flow, .h = dir_of(o, p, flow)};
+    note_lately(o, flow);
     if (UNLIKELY(!e->h))
         return;
     if (UNLIKELY(p->bth.psn / PSN_BLOCK != o->dirs[flow]->block || p->op->flags & OPF_READ_REQ))
@@ -486,6 +452,8 @@ ALWAYS_INLINE void see_response(struct observer *o, const struct pkt *p, uint32_
         return; /* an Acknowledge cut before its AETH may be an ACK or a NAK */
     e->flow = c->peer;
     e->h = observer_req_dir(o, e->flow);
+    note_lately(o, flow);
+    note_lately(o, e->flow);
     if (UNLIKELY(e->h && !e->h->pmtu && p->op->flags & OPF_READ_RESP)) {
         req_dir_set_pmtu(e->h, pmtu_of_response(p));
         e->h->pmtu_from_response = e->h->pmtu != 0;
@@ -560,6 +528,24 @@ static inline void hand_out(const struct listeners *l, const struct event *e)
 {
     for (unsigned i = 0; i < l->n; i++)
         l->to[i].event(l->to[i].user, e);
+}
+
+static void fetch_flow(const struct observer *o, uint32_t flow)
+{
+    const struct evidence *v = o->dirs[flow];
+
+    fetch_to_write(&o->flow[flow].in, CACHE_LINE);
+    if (v)
+        fetch_to_write(v, REQ_DIR_HOT);
+    for (unsigned i = 0; i < o->fetch.n; i++)
+        o->fetch.to[i].fetch(o->fetch.to[i].user, flow);
+}
+
+void observer_fetch(struct observer *o)
+{
+    for (uint64_t rest = o->lately; rest; rest &= rest - 1)
+        fetch_flow(o, (uint32_t)__builtin_ctzll(rest));
+    o->lately = 0;
 }
 
 void observer_teach(struct observer *o, const struct pkt *p)

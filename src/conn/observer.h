@@ -53,6 +53,8 @@ struct observer_sub {
     /* forget what is kept of a flow: its place is about to be given to another one, or (`restart`) its queue pairs are
      * those of another connection from now on; conn_flow_at() still returns the flow that was */
     conn_flow_over *over;
+    /* observer_fetch() of a flow: fetch what is kept of it, which will be written soon */
+    void (*fetch)(void *user, uint32_t flow);
     /* any packet, also one that only teaches, before anything is learnt from it */
     void (*early)(void *user, const struct pkt *p);
     void (*before)(void *user, const struct event *e); /* before the packet changes the evidence */
@@ -93,6 +95,9 @@ void observer_teach(struct observer *o, const struct pkt *p);
 /* Do no more than tell those who want to hear of every packet: it is one of other hosts, which another process follows.
  */
 void observer_early(const struct observer *o, const struct pkt *p);
+/* Another thread than before goes on with the packets: fetch what is kept of the flows that had some since the last
+ * call out of the other processor's caches, all at once. It changes nothing else, and may be left out. */
+void observer_fetch(struct observer *o);
 /* Packets taken by observer_packet() so far. */
 uint64_t observer_packets(const struct observer *o);
 

@@ -31,6 +31,12 @@ static inline bool batch_is_full(const struct batch *b)
     return b->n == b->most_frames || b->bytes >= b->most_bytes;
 }
 
+/* Whether it has three quarters of that. */
+static inline bool batch_is_long(const struct batch *b)
+{
+    return b->n >= b->most_frames / 4 * 3 || b->bytes >= b->most_bytes / 4 * 3;
+}
+
 /* Add the frame that was written to frames[n]. `stays`: its data stay where they are until the batch is done. */
 void batch_add(struct batch *b, bool stays);
 void batch_dissect(struct batch *b, const struct decode_opts *o);

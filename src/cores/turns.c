@@ -4,6 +4,7 @@
 #include "apart.h"
 #include "scratch.h"
 #include "src/cap/chunks.h"
+#include "src/cap/merge.h"
 #include "src/cores/batch.h"
 #include "src/cores/cores.h"
 #include "zeros.h"
@@ -49,6 +50,7 @@ struct turns {
     /* Of who settles, or takes: it writes them for each packet, so no line of the cache has anything of others, too. */
     _Alignas(64) struct longest longest; /* of the packets settled */
     _Alignas(64) bool enough;
+    const struct thread *passer, *taker; /* who passed, or took, the latest batch */
     /* Of who reads. */
     _Alignas(64) atomic_bool reading; /* somebody does */
     atomic_bool ended;                /* there are no more frames */
@@ -75,6 +77,14 @@ static void tell(struct turns *t)
     pthread_mutex_unlock(&t->lock);
 }
 
+/* Whether no frame is added to a batch any more. */
+static bool is_full(const struct turns *t, const struct batch *b)
+{
+    if (batch_is_full(b) || (t->o.chunks && chunks_are_many(t->o.chunks)))
+        return true;
+    return t->o.in && batch_is_long(b) && cap_merge_runs_out(t->o.in);
+}
+
 static bool fill(struct turns *t, struct part *part)
 {
     struct batch *b = &part->b;
@@ -85,7 +95,7 @@ static bool fill(struct turns *t, struct part *part)
     known = t->known;
     pthread_mutex_unlock(&t->lock);
     batch_clear(b, &known);
-    while (!batch_is_full(b) && !(t->o.chunks && chunks_are_many(t->o.chunks))) {
+    while (!is_full(t, b)) {
         uint32_t tag = 0;
         if (!t->o.read(t->o.reader, &b->frames[b->n], &tag, &stays))
             return false;
@@ -134,6 +144,14 @@ static void make_known(struct turns *t)
     pthread_mutex_lock(&t->lock);
     t->known = t->longest;
     pthread_mutex_unlock(&t->lock);
+}
+
+/* This thread goes on where another one has ended its turn. */
+static void go_on(struct turns *t, const struct thread **last, const struct thread *me, void (*fetch)(void *user))
+{
+    if (fetch && *last && *last != me)
+        fetch(t->o.user);
+    *last = me;
 }
 
 static void pass_packets(struct turns *t, struct batch *b)
@@ -235,6 +253,7 @@ static bool pass_one(struct thread *me)
     if (!can_pass(me))
         return false;
     part = behind(me, me->n_passed++);
+    go_on(t, &t->passer, me, t->o.fetch_early);
     pass_packets(t, &part->b);
     atomic_store(&t->passed, part->number + 1);
     tell(t);
@@ -250,6 +269,7 @@ static bool take_one(struct thread *me)
 
     if (!can_take(me))
         return false;
+    go_on(t, &t->taker, me, t->o.fetch);
     take_packets(t, part);
     me->n_taken++;
     if (!part->turns)

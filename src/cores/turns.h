@@ -24,6 +24,7 @@
 #include "dissect/pkt.h"
 #include "src/taps/longest.h"
 
+struct cap_merge;
 struct chunks;
 
 #define TURNS_THREADS 4  /* threads of use: one takes at a time */
@@ -55,11 +56,18 @@ struct turns_opts {
     /* Read the next frame into *f, and what show() is told of it into *tag. *stays: its data stay where they are until
      * chunks_done() of its batch, else only until the next call. False at the end. By one thread at a time, any. */
     bool (*read)(void *reader, struct frame *f, uint32_t *tag, bool *stays);
-    void *reader;          /* its argument */
+    void *reader; /* its argument */
+    /* The files that read() reads, with `chunks`. A long batch ends where more of a file is to be read: the next thread
+     * reads it to memory of its own, and finds no record in the caches of another processor. NULL: not known */
+    const struct cap_merge *in;
     struct chunks *chunks; /* they are told of batches; NULL: no data stay where they are */
     /* Each packet before take() gets it, by one thread at a time, any. It may get packets behind the one with which
      * take() has enough. NULL: there is only take(). */
     void (*early)(void *user, struct pkt *p);
+    /* Another thread than that of the latest batch will call early(), or take(): fetch what that one has written. NULL:
+     * that is of no use. */
+    void (*fetch_early)(void *user);
+    void (*fetch)(void *user);
     /* This frame is taken soon, by the thread that takes. NULL: that is of no use. */
     void (*ahead)(void *user, const struct frame *f);
     /* Take a packet, by one thread at a time, any; without show() it is gone when the function returns. False:
@@ -71,7 +79,7 @@ struct turns_opts {
     size_t scratch_size;
     /* Write the text of a batch, in the order of the packets, by one thread at a time, any. False: no more. */
     bool (*write)(void *user, struct buf *text);
-    void *user; /* argument of early(), ahead(), take(), show() and write() */
+    void *user; /* argument of all that follow read() */
 };
 
 /* Read and take all. False without memory. */

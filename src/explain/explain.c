@@ -1,6 +1,7 @@
 /* layer 3 (explain): packets as they pass: copies, retransmissions, NAKs, responses that belong to no known
  * requester. */
 #include "dissect/pkt.h"
+#include "fetch.h"
 #include "src/conn/packet.h"
 #include "src/explain/compare/taps.h"
 #include "src/explain/congestion/congestion.h"
@@ -479,6 +480,17 @@ static void on_over(void *user, uint32_t flow, bool restart)
     x->notes[flow] = NULL;
 }
 
+static void on_fetch(void *user, uint32_t flow)
+{
+    const struct flow_notes *t = ((const struct explainer *)user)->notes[flow];
+
+    if (!t)
+        return;
+    fetch_to_write(&t->rounds, CACHE_LINE);
+    fetch_to_write(&t->requests.gaps_open, CACHE_LINE);
+    fetch_to_write(&t->responses.by_psn, sizeof *t - offsetof(struct flow_notes, responses.by_psn));
+}
+
 /* A frame of a file with time stamps: is its clock the one that it was? */
 static inline void note_stamp(struct explainer *x, const struct frame *f, uint32_t file)
 {
@@ -555,7 +567,7 @@ static void on_event(void *user, const struct event *e)
 struct explainer *explain_new(struct observer *o)
 {
     struct explainer *x = calloc(1, sizeof *x);
-    const struct observer_sub s = {.user = x, .over = on_over, .before = on_event};
+    const struct observer_sub s = {.user = x, .over = on_over, .fetch = on_fetch, .before = on_event};
 
     if (!x)
         return NULL;

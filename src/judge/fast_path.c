@@ -191,6 +191,20 @@ void judge_expect(struct judge *j, const struct frame *f)
         expect(j, f);
 }
 
+void judge_fetch(void *user, uint32_t flow)
+{
+    const struct judge *j = user;
+    const struct jflow *f = &j->flows[flow];
+
+    fetch_to_write(f, HOT_LINES * CACHE_LINE);
+    for (unsigned kind = 0; kind < ARRAY_LEN(f->kind); kind++)
+        fetch_to_write(&f->kind[kind], CACHE_LINE);
+    if (!f->shadow)
+        return;
+    fetch_to_write(f->shadow, sizeof *f->shadow);
+    fetch_to_write(f->history, HISTORY_HOT);
+}
+
 /* --- The table --------------------------------------------------------------------------------- */
 
 size_t judge_usual_places(const struct judge *j)

@@ -1,6 +1,7 @@
 /* layer 3 (measure): measurements: what packets add to rows. */
 #include "dissect/mad/cm.h"
 #include "dissect/pkt.h"
+#include "fetch.h"
 #include "src/measure/meter_impl.h"
 #include "zeros.h"
 
@@ -479,12 +480,22 @@ static void on_taken(void *user, const struct event *e)
     (e->kind == EVENT_REQUEST ? on_requested : on_responded)(user, e);
 }
 
+static void on_fetch(void *user, uint32_t flow)
+{
+    const struct meter *m = user;
+
+    fetch_to_write(&m->rows[flow], sizeof m->rows[flow]);
+    if (m->sides[flow])
+        fetch_to_write(m->sides[flow], sizeof *m->sides[flow]);
+}
+
 /* --- Life ------------------------------------------------------------------------------------- */
 
 struct meter *meter_new(struct observer *observer, const struct meter_opts *o)
 {
     struct meter *m = calloc(1, sizeof *m);
-    const struct observer_sub s = {m, on_flow_over, on_early, on_event, on_taken};
+    const struct observer_sub s = {
+        .user = m, .over = on_flow_over, .fetch = on_fetch, .early = on_early, .before = on_event, .after = on_taken};
 
     if (!m)
         return NULL;

@@ -70,6 +70,35 @@ Test(observer, every_subscriber_gets_one_event_for_each_packet)
     talk_stop(&t);
 }
 
+static void on_fetch(void *user, uint32_t flow)
+{
+    uint32_t *of = user;
+
+    of[flow]++;
+}
+
+Test(observer, what_is_kept_of_flows_with_packets_is_fetched_once)
+{
+    struct talk t = {0};
+    uint32_t of[8] = {0};
+    const struct observer_sub s = {.user = of, .fetch = on_fetch};
+
+    talk_start(&t, true);
+    cr_assert(observer_subscribe(t.observer, &s));
+    talk(&t, 0, US, send_only(100));
+    talk(&t, 0, US, send_only(101));
+    observer_fetch(t.observer);
+    cr_assert_eq(of[0], 1);
+    observer_fetch(t.observer);
+    cr_assert_eq(of[0], 1, "no packet has come since");
+    talk(&t, 0, US, send_only(102));
+    talk(&t, 1, US, mk_ack(102, 0x1f, 3));
+    observer_fetch(t.observer);
+    cr_assert_eq(of[0], 2, "once, with a request and its response");
+    cr_assert_eq(of[1], 1);
+    talk_stop(&t);
+}
+
 Test(observer, a_retransmission_after_silence_names_the_timeout)
 {
     struct talk t = {0};

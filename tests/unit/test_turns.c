@@ -25,6 +25,8 @@ struct log {
     uint32_t n_read, n_taken, n_written;
     uint32_t most;       /* of write(): no more than that */
     atomic_uint n_shown; /* by show(), not by take() */
+    pthread_t last;      /* who took the latest packet */
+    uint32_t n_fetched;  /* calls of fetch() */
     bool foreign;        /* a text was written by another thread than the one that made it */
 };
 
@@ -135,6 +137,7 @@ static bool take_slowly(void *user, struct pkt *p, struct turn *turn)
     (void)turn;
     if (!l->n_taken)
         l->slow = pthread_self();
+    l->last = pthread_self();
     cr_assert_eq(p->frame->number, ++l->n_taken);
     if (!pthread_equal(l->slow, pthread_self())) {
         l->n_fast++;
@@ -144,10 +147,20 @@ static bool take_slowly(void *user, struct pkt *p, struct turn *turn)
     return l->n_taken < l->most;
 }
 
+/* Another thread has taken the latest packet. */
+static void fetch(void *user)
+{
+    struct log *l = user;
+
+    cr_assert(l->n_taken && !pthread_equal(l->last, pthread_self()));
+    l->n_fetched++;
+}
+
 static struct log run_slowly(unsigned threads, uint32_t most)
 {
     struct log l = {.frames = MANY, .most = most};
-    const struct turns_opts o = {.threads = threads, .read = read_frame, .reader = &l, .take = take_slowly, .user = &l};
+    const struct turns_opts o = {
+        .threads = threads, .read = read_frame, .reader = &l, .take = take_slowly, .fetch = fetch, .user = &l};
 
     cr_assert(turns_run(&o));
     return l;
@@ -161,6 +174,7 @@ Test(turns, what_is_not_shown_is_taken_in_order_however_slow_one_thread_is, .tim
         cr_assert_eq(l.n_taken, MANY);
         cr_assert_gt(l.n_slow, 0);
         cr_assert_gt(l.n_fast, 0);
+        cr_assert_gt(l.n_fetched, 0);
     }
 }
 

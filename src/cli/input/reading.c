@@ -195,6 +195,28 @@ static void on_early(void *user, struct pkt *p)
     i->cmd->judge(i->t, p);
 }
 
+/* For deliver(); below, for what it leaves out with i->judged. */
+static void on_fetch(void *user)
+{
+    const struct input *i = user;
+    const struct trace *t = i->t;
+
+    if (t->judging && !i->judged)
+        observer_fetch(t->judging);
+    if (t->context)
+        observer_fetch(context_observer(t->context));
+    if (t->observer)
+        observer_fetch(t->observer);
+}
+
+static void on_fetch_early(void *user)
+{
+    const struct input *i = user;
+
+    if (i->t->judging)
+        observer_fetch(i->t->judging);
+}
+
 /* Whether the judge takes packets by turns of its own: not if they are changed before it gets them, nor if it is all
  * that the command has. */
 static bool has_own_turns(const struct trace_cmd *cmd, const struct trace *t)
@@ -210,8 +232,11 @@ static bool by_turns(struct input *i)
                                  .longest = i->t->first.longest,
                                  .read = read_for_turns,
                                  .reader = &i->reading,
+                                 .in = i->m,
                                  .chunks = i->chunks,
                                  .early = judged ? on_early : NULL,
+                                 .fetch_early = on_fetch_early,
+                                 .fetch = on_fetch,
                                  .ahead = i->cmd->expect ? on_ahead : NULL,
                                  .take = on_turn,
                                  .user = i};
