@@ -174,6 +174,7 @@ static void on_over(void *user, uint32_t flow, bool restart)
     t->seen[flow] = (struct flow_times){0};
 }
 
+/* What requests and responses change without any trouble. */
 static void on_fetch(void *user, uint32_t flow)
 {
     const struct timeline *t = user;
@@ -184,9 +185,9 @@ static void on_fetch(void *user, uint32_t flow)
         return;
     fetch_to_write(d, offsetof(struct spans, span));
     fetch_to_write(&d->nak, sizeof d->nak);
-    fetch_to_write(&d->have_first, 64);
-    fetch_to_write(&d->row, 64);
-    fetch_to_write(&d->tail, 128);
+    fetch_to_write(&d->have_first, CACHE_LINE);
+    fetch_to_write(&d->row, CACHE_LINE);
+    fetch_to_write(&d->tail, 2 * CACHE_LINE);
     fetch_to_write(&d->early_rtt, sizeof *d - offsetof(struct direction, early_rtt));
 }
 

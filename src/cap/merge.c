@@ -10,7 +10,7 @@
 /* Bytes of all buffers together, unless each has BUFFER_LEAST. */
 #define BUFFERS_TOTAL (16 * CAP_BUFFER)
 #define BUFFER_LEAST  ((size_t)16 << 10)
-#define MTU_MAX       4096
+#define MTU_MAX       4096 /* bytes of the largest path MTU */
 
 struct input {
     struct cap *cap;

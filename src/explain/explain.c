@@ -480,6 +480,7 @@ static void on_over(void *user, uint32_t flow, bool restart)
     x->notes[flow] = NULL;
 }
 
+/* What is noted of every request and response. */
 static void on_fetch(void *user, uint32_t flow)
 {
     const struct flow_notes *t = ((const struct explainer *)user)->notes[flow];
