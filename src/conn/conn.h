@@ -153,6 +153,7 @@ struct conn_path {
     /* local ACK timeout code of the requests that this end sends along it; CONN_TIMEOUT_KEPT: as along the path before
      */
     uint8_t timeout[2];
+    bool guessed; /* by a packet that took it: no CM message has announced it */
 };
 #define CONN_TIMEOUT_KEPT 255
 #define CONN_NO_QPN       UINT32_MAX
@@ -294,6 +295,8 @@ uint32_t conn_number_now(struct conn_table *t, uint32_t number);
 uint32_t conn_first_between(const struct conn_table *t, const struct conn_addr *src, const struct conn_addr *dst);
 /* Whether alternate paths were learnt: packets of a flow may have other addresses than the flow. */
 bool conn_has_paths(const struct conn_table *t);
+/* Whether the latest packet of the flow took a path that is guessed: it may be one of another flow. */
+bool conn_path_is_guessed(const struct conn_table *t, uint32_t flow);
 /* Whether packets of this flow may have other addresses than the flow: an alternate path of its connection was learnt,
  * or paths were forgotten, of whatever connection. Looks at all paths. */
 bool conn_flow_has_paths(const struct conn_table *t, uint32_t flow);

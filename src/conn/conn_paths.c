@@ -99,6 +99,13 @@ bool conn_has_paths(const struct conn_table *t)
     return t->paths->n;
 }
 
+bool conn_path_is_guessed(const struct conn_table *t, uint32_t flow)
+{
+    uint32_t path = t->flows[flow].path;
+
+    return path && t->paths->entries[entry_of(path)].p.guessed;
+}
+
 bool conn_flow_has_paths(const struct conn_table *t, uint32_t flow)
 {
     const struct flow *f = &t->flows[flow];
@@ -171,6 +178,7 @@ void conn_learn_path(struct conn_table *t, const struct conn_path *p)
     if (link != NONE && same_path(&x->entries[entry_of(link)].p, p)) {
         /* an earlier connection of these queue pairs may have had other ACK timeouts */
         memcpy(x->entries[entry_of(link)].p.timeout, p->timeout, sizeof p->timeout);
+        x->entries[entry_of(link)].p.guessed &= p->guessed;
         return;
     }
     if (x->n < PATHS_MAX) {
@@ -222,6 +230,7 @@ bool paths_learn_migration(struct conn_table *t, const struct conn_key *k, const
     conn_learn_path(t, &(struct conn_path){.addr = {of->src, of->dst},
                                            .alt = {k->src, k->dst},
                                            .qpn = {responses_move_to(t, of, k), of->dqpn},
-                                           .timeout = {CONN_TIMEOUT_KEPT, CONN_TIMEOUT_KEPT}});
+                                           .timeout = {CONN_TIMEOUT_KEPT, CONN_TIMEOUT_KEPT},
+                                           .guessed = true});
     return true;
 }

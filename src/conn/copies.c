@@ -117,8 +117,9 @@ enum goes_on copy_goes_on(struct req_dir *h, bool paired, const struct pkt *p)
                    : GOES_NOT_ON;
     if (!copy_may_repeat(h, p))
         return GOES_NOT_ON;
-    if (same->reth || same->args)
+    if (same->reth)
         return SENT_AGAIN;
-    /* packets without RETH are much alike: it may be one of the other direction, if that is not in the capture */
+    /* packets without RETH are much alike, with the same immediate data, too, if both ends count their messages in
+     * them: it may be one of the other direction, if that is not in the capture */
     return paired ? GOES_ON : MAY_GO_ON;
 }

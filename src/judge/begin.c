@@ -43,6 +43,8 @@ bool judge_begin(struct judge *j, const struct event *e, struct jflow *f)
     return true;
 }
 
+#define PATH_PROVED 16 /* requests along a guessed path, until they certainly are those of this flow */
+
 /* The requester has migrated: its retry count is reset, and the alternate path may have another ACK timeout. */
 static void begin_path(const struct judge *j, uint32_t flow, struct jflow *f)
 {
@@ -52,6 +54,8 @@ static void begin_path(const struct judge *j, uint32_t flow, struct jflow *f)
     r->retry_left = (uint8_t)min_u32(r->p.retry_cnt + 1u, UINT8_MAX);
     if (k->timeout_known == PARAM_STATED)
         r->p.timeout = k->timeout;
+    if (conn_path_is_guessed(j->conns, flow))
+        f->sure_from = f->packets + PATH_PROVED;
 }
 
 /* --- Another connection of the same queue pairs ----------------------------------------------- */

@@ -194,6 +194,7 @@ struct jflow {
     bool refused; /* with `closed`: by a REJ */
     uint32_t long_len; /* with long_frame: its payload in bytes */
     struct steady service, pkey, migreq;
+    uint64_t sure_from;   /* `packets` from which on those along its path, which is guessed, are certainly its own */
     uint32_t path;        /* hash of the two addresses of the latest packet, the same for both directions */
     uint32_t service_psn; /* with service.pending: PSN that the requests of the service before would go on with */
     ns_t service_ts;      /* with service.pending: time of the first packet of the other service */

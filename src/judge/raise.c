@@ -237,6 +237,8 @@ unsigned judge_needs_of_another(const struct judge *j, uint32_t flow)
     const struct jflow *f = &j->flows[flow];
     bool by_cm = j->flow[flow].paired_by == PAIR_CM && !f->closed.frame;
 
+    if (f->packets < f->sure_from)
+        return N_SAME;
     if (LIKELY(f->another.is == ANOTHER_NO))
         return 0;
     return !by_cm ? N_SAME : f->another.is == ANOTHER_LIKELY ? N_COMPLETE : 0; /* its REQ and REP may be missing */
