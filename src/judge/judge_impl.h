@@ -406,6 +406,9 @@ void judge_request_end(struct judge *j, uint32_t flow);
 
 void judge_request_verdicts(struct judge *j, const struct judged *a);
 void judge_response_verdicts(struct judge *j, const struct judged *a);
+/* True if the requester has sent so lately that it may be waiting for its turn by the rate of its congestion control,
+ * which the responses of its queue pair share. */
+bool judge_may_be_paced(const struct judge *j, const struct judged *a);
 /* Name of an opcode; "another" if it is not defined. */
 static inline const char *opcode_name(uint8_t opcode)
 {

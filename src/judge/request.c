@@ -141,6 +141,7 @@ bool judge_is_not_sent_again(struct judge *j, const struct judged *a, struct fou
     *f = found_of(RULE_RTX_03, a->flow);
     f->cause = k->frame;
     f->has = N_CM; /* the timeout is known: from CM or the user */
+    f->needs = judge_may_be_paced(j, a) ? N_PACE : 0;
     f->lacks = a->h->vague || a->h->disorder || j->backwards || paused ? N_COMPLETE : 0;
     f->expected = say(j, "PSN %u again within %.6f ms", k->psn, (double)(k->overdue - k->ts) / 1e6);
     f->seen = say(j, "%.6f ms", (double)(a->p->frame->ts - k->ts) / 1e6);

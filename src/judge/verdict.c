@@ -252,9 +252,7 @@ static bool is_under_way(const struct judge *j, const struct judged *a, const st
 #define SLOWEST_BYTE  (32 * NS_PER_US)
 #define HEADERS_BYTES 128 /* of a frame, at most, besides the path MTU */
 
-/* True if the queue pair that sends the request has sent so lately that it may have waited for its turn by the rate of
- * its congestion control, which its responses share. */
-static bool may_be_paced(const struct judge *j, const struct judged *a)
+bool judge_may_be_paced(const struct judge *j, const struct judged *a)
 {
     uint32_t peer = j->flow[a->flow].peer;
     const struct req_dir *asked = peer == FLOW_NONE ? NULL : j->flows[peer].dir;
@@ -394,7 +392,7 @@ void judge_request_verdicts(struct judge *j, const struct judged *a)
         needs_of_request(j, a, &v[i], &has, &lacks);
         v[i].needs |= is_before_nak(&v[i]) && !judge_has_timeout(j, a->flow) ? N_CM : 0; /* or is it a timeout? */
         v[i].needs |= a->h->pmtu_from_response ? N_RSP : 0; /* that response must be of this connection */
-        v[i].needs |= v[i].rule == RULE_RTX_03 && may_be_paced(j, a) ? N_PACE : 0;
+        v[i].needs |= v[i].rule == RULE_RTX_03 && judge_may_be_paced(j, a) ? N_PACE : 0;
         report(j, a, &v[i], has, lacks);
     }
     if (UNLIKELY(n || a->f->history->broken_into.have || a->f->history->uneven))
