@@ -269,7 +269,8 @@ static bool take_one(struct thread *me)
 
     if (!can_take(me))
         return false;
-    go_on(t, &t->taker, me, t->o.fetch);
+    if (!t->enough)
+        go_on(t, &t->taker, me, t->o.fetch);
     take_packets(t, part);
     me->n_taken++;
     if (!part->turns)
