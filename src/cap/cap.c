@@ -209,6 +209,11 @@ const struct cap_info *cap_info(struct cap *c)
     return &c->info;
 }
 
+const struct cap_iface *cap_iface_of(struct cap *c, const struct frame *f)
+{
+    return f->iface < c->n_ifaces ? &c->ifaces[f->iface] : NULL;
+}
+
 uint64_t cap_data_offset(const struct cap_info *i, const struct frame *f)
 {
     switch (i->format) {

@@ -134,6 +134,9 @@ bool cap_was_scanned_so(const struct cap *c);
 /* Information so far; valid until the next call of cap_next(). */
 const struct cap_info *cap_info(struct cap *c);
 
+/* What is known so far of the interface of a frame of `c`; NULL: nothing. Valid until the next call of cap_next(). */
+const struct cap_iface *cap_iface_of(struct cap *c, const struct frame *f);
+
 /* Byte of the uncompressed file at which the data of a frame of a pcap, pcapng or ERF file begin. */
 uint64_t cap_data_offset(const struct cap_info *i, const struct frame *f);
 

@@ -39,7 +39,6 @@ static int open_out(struct cap_writer **w, const char *out, struct cap_merge *in
 static int write_frame(struct cap_writer *w, struct cap_merge *in, const struct frame *f, const struct marks *m,
                        annotate_text *text, void *user)
 {
-    const struct cap_info *info = cap_info(cap_merge_file(in, f->file));
     unsigned n;
     const struct pkt_mark *mark = marks_of(m, f, &n);
 
@@ -50,7 +49,7 @@ static int write_frame(struct cap_writer *w, struct cap_merge *in, const struct 
             cap_write_comment(w, b.p, b.len);
         buf_free(&b);
     }
-    return cap_write(w, f, f->iface < info->n_ifaces ? &info->ifaces[f->iface] : NULL);
+    return cap_write(w, f, cap_iface_of(cap_merge_file(in, f->file), f));
 }
 
 /* Write all frames; false if the file cannot be written. */

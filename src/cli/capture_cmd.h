@@ -111,8 +111,8 @@ struct trace {
     /* gets each packet that passes -Y; the others are passed to observer_teach(). It exists before start(), which
      * subscribes. NULL: the command drives an observer of its own, see trace_cmd.conns. */
     struct observer *observer;
-    /* set by start(): that of the judge to which trace_cmd.judge() gives packets, for observer_fetch(). NULL: none */
-    struct observer *judging;
+    /* set by start(): to which trace_cmd.judge() gives packets, for judge_fetch(). NULL: none */
+    struct judge *judging;
     uint64_t memory;               /* --memory in bytes, 0: not given; as in observer_opts */
     struct anonymizer *anonymizer; /* --anonymize; NULL: packets are as they were captured */
     /* one of several processes that share out the packets, or what all of them have found; NULL: there is one process.

@@ -344,7 +344,7 @@ static int start(struct trace *t)
     job->matching = calloc(t->n_files, sizeof *job->matching);
     if (!job->judge || !job->matching)
         return cli_error("out of memory");
-    t->judging = judge_observer(job->judge);
+    t->judging = job->judge;
     if (job->annotate)
         found_listen(&job->marks, judge_findings(job->judge));
     return EXIT_OK;

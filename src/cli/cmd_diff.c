@@ -68,7 +68,7 @@ static int reading_start(struct reading *r, struct trace *t)
     r->begun = true;
     if (!analyses_begin(&r->found, t->observer, &o))
         return cli_error("out of memory");
-    t->judging = judge_observer(r->found.judge);
+    t->judging = r->found.judge;
     return EXIT_OK;
 }
 

@@ -294,7 +294,7 @@ static int start(struct trace *t)
     o.user = job;
     if (!analyses_begin(&job->found, t->observer, &o) || !observer_subscribe(t->observer, &s))
         return cli_error("out of memory");
-    t->judging = judge_observer(job->found.judge);
+    t->judging = job->found.judge;
     return EXIT_OK;
 }
 

@@ -87,7 +87,7 @@ static int pass_start(struct trace *t)
     o.user = t;
     if (!analyses_begin(&pass_of(t)->found, t->observer, &o))
         return cli_error("out of memory");
-    t->judging = judge_observer(pass_of(t)->found.judge);
+    t->judging = pass_of(t)->found.judge;
     return EXIT_OK;
 }
 

@@ -251,13 +251,6 @@ static int open_input(struct run *r)
     return 0;
 }
 
-static const struct cap_iface *iface_of(struct run *r, const struct frame *f)
-{
-    const struct cap_info *info = cap_info(cap_merge_file(r->in, f->file));
-
-    return f->iface < info->n_ifaces ? &info->ifaces[f->iface] : NULL;
-}
-
 /* The decimals of the time column: as many as the file's time stamps have, 6 or 9. */
 static unsigned digits_of(struct run *r, const struct frame *f)
 {
@@ -265,7 +258,7 @@ static unsigned digits_of(struct run *r, const struct frame *f)
 
     if (LIKELY(r->digits && r->digits_file == f->file && r->digits_iface == f->iface))
         return r->digits;
-    iface = iface_of(r, f);
+    iface = cap_iface_of(cap_merge_file(r->in, f->file), f);
     r->digits_file = f->file;
     r->digits_iface = f->iface;
     r->digits = iface && iface->tsresol == 6 ? 6 : 9;
@@ -282,7 +275,8 @@ static void write_packet(struct run *r, const struct pkt *p)
         anonymize(r->anonymizer, p, &r->decode, &f);
     if (icrc)
         cap_write_comment(r->out, icrc, strlen(icrc));
-    if (cap_write(r->out, r->anonymizer ? &f : p->frame, iface_of(r, p->frame)) < 0)
+    if (cap_write(r->out, r->anonymizer ? &f : p->frame,
+                  cap_iface_of(cap_merge_file(r->in, p->frame->file), p->frame)) < 0)
         write_failed(r);
 }
 
@@ -490,10 +484,7 @@ static bool on_turn(void *run, struct pkt *p, struct turn *turn)
 
 static void on_fetch(void *run)
 {
-    const struct run *r = run;
-
-    if (r->context)
-        observer_fetch(context_observer(r->context));
+    context_fetch(((const struct run *)run)->context);
 }
 
 static bool by_turns(struct run *r)

@@ -84,7 +84,7 @@ static int start(struct trace *t)
     if (s->o->findings && !(s->judge = judge_new(&judge)))
         return cli_error("out of memory");
     if (s->judge) {
-        t->judging = judge_observer(s->judge);
+        t->judging = s->judge;
         found_listen(s->marks, judge_findings(s->judge));
     }
     if (s->o->incidents && !(s->explainer = explain_new(t->observer)))

@@ -333,6 +333,12 @@ struct conn_table *context_conns(struct context *c)
     return observer_conns(c->observer);
 }
 
+void context_fetch(struct context *c)
+{
+    if (c)
+        observer_fetch(c->observer);
+}
+
 struct observer *context_observer(struct context *c)
 {
     return c->observer;

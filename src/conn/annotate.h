@@ -16,6 +16,10 @@ void context_free(struct context *c);
  * a bad ICRC, which its receiver drops, belongs to no message, and is no retransmission and no response. */
 void context_note(struct context *c, struct pkt *p);
 
+/* Another thread than before goes on with the packets: observer_fetch() of the context's observer. NULL is
+ * allowed. */
+void context_fetch(struct context *c);
+
 /* The observer of the context: others may subscribe before the first packet. */
 struct observer *context_observer(struct context *c);
 /* Call `more` for each packet after its note is filled; `e` is its event. One function, which `release` follows when

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #define ENDS   16 /* pairs of addresses remembered */
-#define LATELY 64 /* flows that observer_fetch() looks at: of more, a batch of packets finds few again */
+#define LATELY 64 /* flows that observer_fetch() looks at, the first ones: more would not stay in the caches */
 
 /* Two addresses that exchange packets other than RDMA. */
 struct ends {

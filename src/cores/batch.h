@@ -31,7 +31,7 @@ static inline bool batch_is_full(const struct batch *b)
     return b->n == b->most_frames || b->bytes >= b->most_bytes;
 }
 
-/* Whether it has three quarters of that. */
+/* Whether it is full to three quarters. */
 static inline bool batch_is_long(const struct batch *b)
 {
     return b->n >= b->most_frames / 4 * 3 || b->bytes >= b->most_bytes / 4 * 3;

@@ -191,7 +191,7 @@ void judge_expect(struct judge *j, const struct frame *f)
         expect(j, f);
 }
 
-void judge_fetch(void *user, uint32_t flow)
+void judge_fetch_flow(void *user, uint32_t flow)
 {
     const struct judge *j = user;
     const struct jflow *f = &j->flows[flow];
@@ -203,6 +203,11 @@ void judge_fetch(void *user, uint32_t flow)
         return;
     fetch_to_write(f->shadow, sizeof *f->shadow);
     fetch_to_write(f->history, HISTORY_HOT);
+}
+
+void judge_fetch(struct judge *j)
+{
+    observer_fetch(j->observer);
 }
 
 /* --- The table --------------------------------------------------------------------------------- */

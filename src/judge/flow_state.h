@@ -204,8 +204,8 @@ struct jflow {
     uint8_t encap;         /* enum encap of its latest request; 0: none */
     uint32_t encap_frame;  /* with `encap`: that request */
     uint32_t rsp_frame;    /* with has_rsp: frame of the first response */
-    uint64_t unproved_rsp; /* number of the latest response that may belong to another queue pair */
-    uint64_t unfit_rsp;    /* responses until then that fitted no request, or contradicted them */
+    uint64_t unproved_rsp; /* so many of the responses do not prove that they belong to these requests */
+    uint64_t unfit_rsp;    /* so many fitted no request, contradicted them, or were like one before */
     bool misfit;           /* one of them contradicted the requests */
     /* failures of connection rests_conn rest on few responses, those of flow rests_peer - 1, being those to these
      * requests; 0: none does, RESTS_ON_SEVERAL: on those of several flows */

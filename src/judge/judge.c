@@ -101,7 +101,7 @@ static void check_forgotten(struct judge *j, uint32_t flow)
 struct judge *judge_new(const struct judge_opts *o)
 {
     struct judge *j = zeros_new(1, sizeof *j);
-    const struct observer_sub s = {.user = j, .over = flow_over, .fetch = judge_fetch};
+    const struct observer_sub s = {.user = j, .over = flow_over, .fetch = judge_fetch_flow};
 
     if (!j)
         return NULL;
@@ -156,12 +156,6 @@ struct conn_table *judge_conns(struct judge *j)
 {
     return j->conns;
 }
-
-struct observer *judge_observer(struct judge *j)
-{
-    return j->observer;
-}
-
 struct findings *judge_findings(struct judge *j)
 {
     return j->findings;

@@ -13,7 +13,6 @@
 #include "src/counters/counters.h"
 #include "src/findings/findings.h"
 
-struct observer;
 struct pkt;
 
 enum profile {
@@ -99,8 +98,8 @@ struct conn_table *judge_conns(struct judge *j);
 /* Frame `f` will come soon: with thousands of connections each packet finds its own out of the processor's caches, so
  * its memory is fetched ahead. Changes nothing else, and may be left out. */
 void judge_expect(struct judge *j, const struct frame *f);
-/* Its observer, for observer_fetch(). */
-struct observer *judge_observer(struct judge *j);
+/* Another thread than before goes on with the packets: observer_fetch() of the judge's observer. */
+void judge_fetch(struct judge *j);
 /* Judge a packet; packets of one interface in the order of their time stamps. */
 void judge_packet(struct judge *j, const struct pkt *p);
 /* File `file` states that its capture dropped `drops` frames. */

@@ -296,7 +296,7 @@ void judge_usual_learn(struct judge *j, const struct pkt *p, uint32_t flow, bool
 /* The fast path does not update steady.value_frame: update it now, before the slow path reads it. */
 void judge_usual_catch_up(struct jflow *f);
 /* As observer_sub.fetch, of struct judge `user`. */
-void judge_fetch(void *user, uint32_t flow);
+void judge_fetch_flow(void *user, uint32_t flow);
 /* No packet of the flow is usual until the next one that judge_usual_learn() takes. */
 void judge_usual_forget(struct jflow *f);
 /* The VLAN tag of a packet, and whether it has one (HAS_TAG). */

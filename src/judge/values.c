@@ -226,8 +226,7 @@ static void check_sport(struct judge *j, const struct pkt *p, uint32_t flow, str
     }
 }
 
-/* True if the P_Key is one of a partition. Those whose low 15 bits are 0 are invalid: OpenSM leaves them out of its
- * tables (ib_pkey_is_invalid()). */
+/* True if the P_Key is one of a partition: OpenSM's ib_pkey_is_invalid() tells it by the low 15 bits alone, too. */
 static bool is_pkey(uint32_t pkey)
 {
     return pkey & 0x7fff;

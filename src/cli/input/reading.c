@@ -202,9 +202,8 @@ static void on_fetch(void *user)
     const struct trace *t = i->t;
 
     if (t->judging && !i->judged)
-        observer_fetch(t->judging);
-    if (t->context)
-        observer_fetch(context_observer(t->context));
+        judge_fetch(t->judging);
+    context_fetch(t->context);
     if (t->observer)
         observer_fetch(t->observer);
 }
@@ -214,7 +213,7 @@ static void on_fetch_early(void *user)
     const struct input *i = user;
 
     if (i->t->judging)
-        observer_fetch(i->t->judging);
+        judge_fetch(i->t->judging);
 }
 
 /* Whether the judge takes packets by turns of its own: not if they are changed before it gets them, nor if it is all
