@@ -132,12 +132,12 @@ struct trace {
     struct filter *filter;     /* compiled; NULL: all packets */
     struct marks marks;        /* from a first pass over the files, if the filter needs it (`marked`) */
     bool marked;
-    struct streams *streams; /* if the filter needs them */
-    struct frame_times times;
-    struct ulp_opts ulp;     /* of `context` */
-    struct context *context; /* with `notes`, or if the filter needs it */
-    bool broken;             /* standard output cannot be written */
-    bool silent;             /* a first pass: errors of the files are reported by the pass that follows */
+    struct streams *streams;  /* if the filter needs them */
+    struct frame_times times; /* with `filter`, or trace_cmd.times */
+    struct ulp_opts ulp;      /* of `context` */
+    struct context *context;  /* with `notes`, or if the filter needs it */
+    bool broken;              /* standard output cannot be written */
+    bool silent;              /* a first pass: errors of the files are reported by the pass that follows */
 };
 
 /* A command; `t` is its state. start, packet, drops, end and stop follow in this order; any but end may be NULL. */
@@ -184,6 +184,8 @@ struct trace_cmd {
     unsigned (*cases)(struct trace *t);
     /* t->observer gets all packets, whether they pass -Y or not: the filter only selects what packet() shows */
     bool filter_shows;
+    /* packet() shows fields of packets, the times since other packets among them */
+    bool times;
     /* it can be one of several processes (t->share), each of which follows some pairs of addresses; by_hosts: some
      * hosts */
     bool shares, by_hosts;

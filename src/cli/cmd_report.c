@@ -442,4 +442,5 @@ static void stop(struct trace *t)
     report_free(job_of(t)->baseline);
 }
 
-TRACE_CMD(report, .option = option, .foreign = foreign, .instead = instead, .packet = packet, .stop = stop)
+TRACE_CMD(report, .option = option, .foreign = foreign, .instead = instead, .packet = packet, .times = true,
+          .stop = stop)

@@ -14,6 +14,21 @@
 
 /* --- Packets ---------------------------------------------------------------------------------- */
 
+/* Whether a packet passes the filter; its times since other packets are set, if anything needs them. */
+static bool passes(const struct input *i, struct pkt *p)
+{
+    struct trace *t = i->t;
+    bool match;
+
+    if (!t->filter && !i->cmd->times)
+        return true;
+    frame_times_see(&t->times, p);
+    match = !t->filter || filter_match(t->filter, p);
+    if (match)
+        frame_times_display(&t->times, p);
+    return match;
+}
+
 /* Fill the findings and incidents of a packet. */
 static void mark(const struct trace *t, struct pkt *p)
 {
@@ -47,14 +62,11 @@ static void deliver(const struct input *i, struct pkt *p)
         t->decoded = p->n_layers;
         context_note(t->context, p);
     }
-    frame_times_see(&t->times, p);
     if (t->streams)
         streams_see(t->streams, p);
     if (t->marked)
         mark(t, p);
-    match = !t->filter || filter_match(t->filter, p);
-    if (match)
-        frame_times_display(&t->times, p);
+    match = passes(i, p);
     if (cmd->judge && !i->judged)
         cmd->judge(t, p);
     if (cmd->packet)
