@@ -233,9 +233,30 @@ bool cap_keeps(const struct cap *c)
     return c->src.chunks && !c->live;
 }
 
-size_t cap_at_hand(const struct cap *c)
+/* Bytes of the next record, as far as the first of its bytes, of which there are `n`, tell. */
+static uint64_t record_bytes(const struct cap *c, size_t n)
 {
-    return source_left(&c->src);
+    switch (c->info.format) {
+    case CAP_PCAP:
+    case CAP_PCAP_MODIFIED:
+        return n < c->record_head ? c->record_head : (uint64_t)c->record_head + cap_u32(c, c->src.p + 8);
+    case CAP_PCAPNG:
+        return n < 8 ? 8 : cap_u32(c, c->src.p + 4);
+    default:
+        return 4096; /* the largest path MTU */
+    }
+}
+
+void cap_read_at_a_time(struct cap *c, size_t n)
+{
+    c->src.step = n;
+}
+
+bool cap_runs_out(const struct cap *c)
+{
+    size_t n = source_left(&c->src);
+
+    return n < record_bytes(c, n);
 }
 
 void cap_close(struct cap *c)

@@ -22,6 +22,8 @@ struct chunks;
 
 /* Bytes of a file that are read at a time by default. */
 #define CAP_BUFFER ((size_t)256 << 10)
+/* The same of a single file with `chunks`: the most that cap_read_at_a_time() is followed to. */
+#define CAP_CHUNK ((size_t)1 << 20)
 
 /* Choices at cap_open(); all zero is the default. */
 struct cap_opts {
@@ -143,8 +145,12 @@ uint64_t cap_data_offset(const struct cap_info *i, const struct frame *f);
 /* Whether data of frames stay in the chunks of cap_opts. */
 bool cap_keeps(const struct cap *c);
 
-/* Bytes that are in memory and of no frame yet. */
-size_t cap_at_hand(const struct cap *c);
+/* Whether the next record, as long as it says that it is, is not in memory as a whole: the file has to be read on for
+ * it. Of formats other than pcap and pcapng: whether less than a packet of the largest path MTU is in memory. */
+bool cap_runs_out(const struct cap *c);
+
+/* So many bytes of the file are read at a time from now on, at most. */
+void cap_read_at_a_time(struct cap *c, size_t n);
 
 /* Release everything; NULL is allowed. */
 void cap_close(struct cap *c);

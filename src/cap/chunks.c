@@ -2,7 +2,6 @@
 #include "src/cap/chunks.h"
 
 #include "apart.h"
-#include "zeros.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -10,25 +9,15 @@
 /* Chunks of one size are kept for the next bytes: what was used last is in the caches of the processor whose thread
  * used it. So each has OWN_MAX chunks before it gets those of others. */
 #define KEPT_MAX 64
-#define OWN_MAX  12
-/* Chunks that the window may hold, at most: beyond that its frames are copied. */
-#define HELD_MAX 16
+#define OWN_MAX  4
+/* Bytes of chunks that the window may hold: beyond that its frames are copied. */
+#define HELD_MAX ((size_t)4 << 20)
 /* Bytes of chunks that are got for a batch, at most, but for the last one. */
 #define BATCH_MAX ((size_t)2 << 20)
-/* Bytes that are got from the system at once, for several chunks: a large page. The faults of small pages take longer
- * than what is read into them. What is longer than a SLAB_SHARE-th of it is got alone. */
-#define SLAB       ((size_t)2 << 20)
-#define SLAB_SHARE 4
-
-struct slab {
-    struct slab *next;
-    size_t used; /* of its SLAB bytes */
-};
 
 struct chunk {
     struct chunk *next;
     size_t size;
-    bool alone;     /* it is in no slab */
     uint64_t since; /* frames that had been taken out of the window when it was got: those are elsewhere */
     uint64_t until; /* of `left`: the last batch that may have frames here */
     unsigned owner; /* the thread that reads here */
@@ -40,13 +29,13 @@ struct chunks {
     struct chunk *held; /* no longer read to, the window may have frames there; the latest one first */
     struct chunk *left; /* batches may have frames there */
     struct chunk *kept; /* unused, the one used last first */
-    unsigned n_held, n_kept;
+    size_t held_bytes;
+    unsigned n_kept;
     unsigned who;                  /* the thread that reads */
     unsigned n_of[CHUNKS_THREADS]; /* by thread: chunks that it owns */
     uint64_t batch;
-    size_t got;         /* bytes of those got for the batch */
-    size_t size;        /* of those in `kept` */
-    struct slab *slabs; /* the latest one first */
+    size_t got;  /* bytes of those got for the batch */
+    size_t size; /* of those in `kept` */
     _Alignas(64) _Atomic uint64_t done;
 };
 
@@ -64,7 +53,7 @@ static void push(struct chunk **list, struct chunk *k)
 /* Nobody uses it. */
 static void keep(struct chunks *c, struct chunk *k)
 {
-    if (k->alone && (k->size != c->size || c->n_kept >= KEPT_MAX)) {
+    if (k->size != c->size || c->n_kept >= KEPT_MAX) {
         c->n_of[k->owner]--;
         free(k);
         return;
@@ -77,14 +66,14 @@ static void keep(struct chunks *c, struct chunk *k)
  * after the window gave the latest one away. */
 static void leave(struct chunks *c)
 {
-    if (c->w && c->n_held > HELD_MAX)
+    if (c->w && c->held_bytes > HELD_MAX)
         window_own(c->w);
     for (struct chunk **at = &c->held, *k; (k = *at);)
         if (c->w && window_holds(c->w, k->bytes, k->size)) {
             at = &k->next;
         } else {
             *at = k->next;
-            c->n_held--;
+            c->held_bytes -= k->size;
             k->until = c->batch;
             if (c->w && k->since == window_taken(c->w))
                 keep(c, k);
@@ -124,51 +113,12 @@ static struct chunk *take_kept(struct chunks *c, bool any)
     return k;
 }
 
-static bool slab_add(struct chunks *c)
+static struct chunk *chunk_new(size_t n)
 {
-    struct slab *s = zeros_new(1, SLAB);
+    struct chunk *k = aligned_alloc(64, sizeof *k + (n + 63) / 64 * 64);
 
-    if (!s)
-        return false;
-    zeros_many(s, 1, SLAB);
-    s->used = 64;
-    s->next = c->slabs;
-    c->slabs = s;
-    return true;
-}
-
-/* `n` bytes of a slab, a multiple of 64. NULL without memory. */
-static void *slab_part(struct chunks *c, size_t n)
-{
-    void *p;
-
-    if ((!c->slabs || SLAB - c->slabs->used < n) && !slab_add(c))
-        return NULL;
-    p = (uint8_t *)c->slabs + c->slabs->used;
-    c->slabs->used += n;
-    return p;
-}
-
-/* Whether a chunk of so many bytes is got alone. Under ASan each is, so that a read behind its end is seen. */
-static bool is_alone(size_t bytes)
-{
-#ifdef __SANITIZE_ADDRESS__
-    return bytes != 0;
-#else
-    return bytes > SLAB / SLAB_SHARE;
-#endif
-}
-
-static struct chunk *chunk_new(struct chunks *c, size_t n)
-{
-    size_t bytes = sizeof(struct chunk) + (n + 63) / 64 * 64;
-    bool alone = n != c->size || is_alone(bytes);
-    struct chunk *k = alone ? aligned_alloc(64, bytes) : slab_part(c, bytes);
-
-    if (k) {
+    if (k)
         k->size = n;
-        k->alone = alone;
-    }
     return k;
 }
 
@@ -183,7 +133,7 @@ static struct chunk *fresh(struct chunks *c, size_t n)
     if (k) {
         c->n_of[k->owner]--;
     } else {
-        k = chunk_new(c, n > c->size ? n : c->size);
+        k = chunk_new(n > c->size ? n : c->size);
         if (!k)
             return NULL;
     }
@@ -208,12 +158,17 @@ uint8_t *chunks_get(struct chunks *c, uint8_t *old, size_t n, size_t *size)
     return k->bytes;
 }
 
+bool chunks_are_others(const struct chunks *c, uint8_t *bytes)
+{
+    return chunk_of(bytes)->owner != c->who;
+}
+
 void chunks_put(struct chunks *c, uint8_t *old)
 {
     if (!old)
         return;
     push(&c->held, chunk_of(old));
-    c->n_held++;
+    c->held_bytes += chunk_of(old)->size;
 }
 
 void chunks_begin(struct chunks *c, uint64_t batch, unsigned thread)
@@ -249,8 +204,7 @@ static void free_all(struct chunk *k)
 {
     while (k) {
         struct chunk *next = k->next;
-        if (k->alone)
-            free(k);
+        free(k);
         k = next;
     }
 }
@@ -262,10 +216,5 @@ void chunks_free(struct chunks *c)
     free_all(c->held);
     free_all(c->left);
     free_all(c->kept);
-    while (c->slabs) {
-        struct slab *next = c->slabs->next;
-        zeros_free(c->slabs, 1, SLAB);
-        c->slabs = next;
-    }
     free(c);
 }

@@ -24,6 +24,8 @@ void chunks_done(struct chunks *c, uint64_t batch);
 /* Memory for at least `n` bytes, *size bytes, in place of `old`, which stays as it is while the window or a batch that
  * is not done has frames there. `old` NULL: of a file that is opened. NULL without memory: `old` stays in use. */
 uint8_t *chunks_get(struct chunks *c, uint8_t *old, size_t n, size_t *size);
+/* Whether another thread than the one that reads now has got this memory. */
+bool chunks_are_others(const struct chunks *c, uint8_t *bytes);
 /* A file is closed: `old` is not read to any more. NULL is allowed. */
 void chunks_put(struct chunks *c, uint8_t *old);
 

@@ -10,7 +10,6 @@
 /* Bytes of all buffers together, unless each has BUFFER_LEAST. */
 #define BUFFERS_TOTAL (16 * CAP_BUFFER)
 #define BUFFER_LEAST  ((size_t)16 << 10)
-#define MTU_MAX       4096 /* bytes of the largest path MTU */
 
 struct input {
     struct cap *cap;
@@ -93,7 +92,13 @@ int cap_merge_next(struct cap_merge *m, struct frame *f)
 
 bool cap_merge_runs_out(const struct cap_merge *m)
 {
-    return m->n == 1 && cap_at_hand(m->inputs[0].cap) < MTU_MAX;
+    return m->n == 1 && cap_runs_out(m->inputs[0].cap);
+}
+
+void cap_merge_read_at_a_time(struct cap_merge *m, size_t n)
+{
+    if (m->n == 1)
+        cap_read_at_a_time(m->inputs[0].cap, n);
 }
 
 int cap_merge_caps(struct cap_merge **out, struct cap *const *caps, size_t n)
@@ -138,7 +143,7 @@ int cap_merge_open(struct cap_merge **out, const char *const *paths, size_t n, c
         return -EINVAL;
     caps = calloc(n, sizeof *caps);
     if (!each.buffer)
-        each.buffer = buffer_size(n);
+        each.buffer = n == 1 && each.chunks ? CAP_CHUNK : buffer_size(n);
     for (i = 0; caps && i < n && rc == 0; i++)
         rc = cap_open(&caps[i], paths[i], (uint16_t)i, &each, err);
     if (caps && rc == 0) {

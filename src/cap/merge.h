@@ -21,9 +21,10 @@ int cap_merge_caps(struct cap_merge **out, struct cap *const *caps, size_t n);
  * end, in place of 0. *f is valid until the next call. */
 int cap_merge_next(struct cap_merge *m, struct frame *f);
 
-/* Whether so few bytes are in memory that the file will soon be read on: less than a packet of the largest path MTU.
- * Of several files it is not known: false. */
+/* Whether the file has to be read on for its next frame (cap_runs_out()). Of several files it is not known: false. */
 bool cap_merge_runs_out(const struct cap_merge *m);
+/* So many bytes of the file are read at a time from now on, at most; several files are read as before. */
+void cap_merge_read_at_a_time(struct cap_merge *m, size_t n);
 
 /* Number of files, and each of them, for cap_info() and cap_error(); cap_error(...)->err is 0 for a file without an
  * error. */

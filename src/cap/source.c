@@ -94,10 +94,13 @@ static bool source_room(struct source *s, size_t n)
     return true;
 }
 
-/* Whether the buffer has no place for `n` bytes from s->p on, or none of its bytes is needed. */
+/* Whether the buffer has no place for `n` bytes from s->p on, none of its bytes is needed, or it is in the caches of
+ * another processor. */
 static bool source_is_full(const struct source *s, size_t n)
 {
-    return (size_t)(s->buf + s->buf_cap - s->p) < n || (s->p == s->end && !s->chunks);
+    if (s->chunks)
+        return (size_t)(s->buf + s->buf_cap - s->p) < n || (s->has_frames && chunks_are_others(s->chunks, s->buf));
+    return (size_t)(s->buf + s->buf_cap - s->p) < n || s->p == s->end;
 }
 
 const uint8_t *source_fill(struct source *s, size_t n)
@@ -109,6 +112,8 @@ const uint8_t *source_fill(struct source *s, size_t n)
     while (source_left(s) < n) {
         uint8_t *to = s->buf + (s->end - s->buf);
         size_t room = (size_t)(s->buf + s->buf_cap - to);
+        if (s->step && room > s->step)
+            room = s->step;
         ssize_t got = s->unpacker ? unpack_read(s, to, room) : source_read_fd(s, to, room);
         if (got < 0)
             s->err = (int)got;
@@ -166,6 +171,7 @@ static enum cap_compression compression_of(const uint8_t *p, size_t n)
 static int source_begin(struct source *s, size_t size)
 {
     s->at_a_time = size;
+    s->step = s->chunks ? CAP_BUFFER : 0;
     if (!source_memory(s, 1, &s->buf, &s->buf_cap))
         return s->err;
     s->p = s->end = s->buf;

@@ -28,6 +28,7 @@ struct source {
     uint8_t *buf;               /* allocated buffer, of `chunks` if that is set */
     size_t buf_cap;             /* its size */
     size_t at_a_time;           /* its size unless a record is larger */
+    size_t step;                /* bytes read at a time, at most; 0: as many as it has room for */
     struct chunks *chunks;      /* as in struct cap_opts */
     bool has_frames;            /* data of frames are in `buf` */
     bool eof;                   /* no more bytes follow */

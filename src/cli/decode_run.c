@@ -490,6 +490,7 @@ static void on_fetch(void *run)
 static bool by_turns(struct run *r)
 {
     const struct turns_opts o = {.threads = r->job->cores,
+                                 .frames = print_is_line(&r->printer.opts) ? TURNS_LINES : TURNS_TREES,
                                  .decode = r->decode,
                                  .longest = r->first.longest,
                                  .read = read_for_turns,

@@ -31,10 +31,10 @@ static inline bool batch_is_full(const struct batch *b)
     return b->n == b->most_frames || b->bytes >= b->most_bytes;
 }
 
-/* Whether it is full to three quarters. */
+/* Whether it is full to a quarter: it may end where more of the file has to be read. */
 static inline bool batch_is_long(const struct batch *b)
 {
-    return b->n >= b->most_frames / 4 * 3 || b->bytes >= b->most_bytes / 4 * 3;
+    return b->n >= b->most_frames / 4 || b->bytes >= b->most_bytes / 4;
 }
 
 /* Add the frame that was written to frames[n]. `stays`: its data stay where they are until the batch is done. */

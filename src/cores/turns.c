@@ -16,30 +16,33 @@
 #define AHEAD 64 /* packets from ahead() until one is taken */
 /* How often a thread looks for work before it sleeps, some 0.4 ms: about what a batch takes. To be woken up takes long,
  * on a virtual machine most of all. */
-#define LOOKS 20000
-#define ALONE 2 /* batches that are taken before other threads are started, if their number was not given */
+#define LOOKS      20000
+#define READ_LEAST 32768 /* bytes that are read of a file at once, at least */
+#define ALONE      2     /* batches that are taken before other threads are started, if their number was not given */
 
 _Static_assert(TURNS_MOST <= CHUNKS_THREADS, "chunks know who reads");
 
 struct turns;
 
-/* A batch, and what is shown of it. */
-struct part {
-    struct batch b;
-    struct turn *turns; /* of each packet; NULL: nothing is shown */
-    struct buf said;    /* of those whose text was appended when they were taken */
-    struct buf text;    /* of all */
-    uint64_t number;
+/* What was done with a batch. */
+enum progress {
+    FREE,   /* there is none: the next one may be read */
+    READ,   /* and dissected */
+    PASSED, /* through early() */
+    TAKEN   /* and its text was made */
 };
 
+/* A thread, its batch, and what is shown of it. */
 struct thread {
     _Alignas(64) struct turns *t;
     pthread_t id;
-    struct part own[TURNS_BATCHES];
-    unsigned first, n; /* batches that were read: own[first], ... */
-    unsigned n_passed; /* the first ones of them went through early() */
-    unsigned n_taken;  /* the first ones of these were taken, shown, and wait to be written */
-    void *scratch;     /* of show() */
+    struct batch b;
+    enum progress at;
+    uint64_t number;    /* of the batch */
+    struct turn *turns; /* of each packet; NULL: nothing is shown */
+    struct buf said;    /* of those whose text was appended when they were taken */
+    struct buf text;    /* of all */
+    void *scratch;      /* of show() */
 };
 
 struct turns {
@@ -85,9 +88,20 @@ static bool is_full(const struct turns *t, const struct batch *b)
     return t->o.in && batch_is_long(b) && cap_merge_runs_out(t->o.in);
 }
 
-static bool fill(struct turns *t, struct part *part)
+/* By the records of this batch: read so much of the file at once that the next one is half full. */
+static void plan_reading(struct turns *t, const struct batch *b)
 {
-    struct batch *b = &part->b;
+    uint64_t from = b->n ? b->frames[0].offset : 0, to = b->n ? b->frames[b->n - 1].offset : 0;
+    uint64_t bytes = to > from ? (to - from) / b->n * t->o.frames / 2 : 0;
+
+    if (t->o.in && bytes)
+        cap_merge_read_at_a_time(t->o.in, bytes > READ_LEAST ? bytes : READ_LEAST);
+}
+
+static bool fill(struct thread *me)
+{
+    struct turns *t = me->t;
+    struct batch *b = &me->b;
     struct longest known;
     bool stays = false;
 
@@ -99,10 +113,11 @@ static bool fill(struct turns *t, struct part *part)
         uint32_t tag = 0;
         if (!t->o.read(t->o.reader, &b->frames[b->n], &tag, &stays))
             return false;
-        if (part->turns)
-            part->turns[b->n] = (struct turn){.tag = tag, .said = &part->said};
+        if (me->turns)
+            me->turns[b->n] = (struct turn){.tag = tag, .said = &me->said};
         batch_add(b, stays);
     }
+    plan_reading(t, b);
     return true;
 }
 
@@ -110,25 +125,21 @@ static bool fill(struct turns *t, struct part *part)
 static bool read_one(struct thread *me)
 {
     struct turns *t = me->t;
-    unsigned at = (me->first + me->n) % TURNS_BATCHES;
-    struct part *part = &me->own[at];
 
-    if (me->n == TURNS_BATCHES || atomic_load(&t->ended) || atomic_exchange(&t->reading, true))
+    if (me->at != FREE || atomic_load(&t->ended) || atomic_exchange(&t->reading, true))
         return false;
     if (!atomic_load(&t->ended)) {
-        part->number = t->n_read++;
+        me->number = t->n_read++;
         if (t->o.chunks)
-            chunks_begin(t->o.chunks, part->number, (unsigned)(me - t->threads));
-        me->n++;
-        if (!fill(t, part))
+            chunks_begin(t->o.chunks, me->number, (unsigned)(me - t->threads));
+        me->at = READ;
+        if (!fill(me))
             atomic_store(&t->ended, true);
-    } else {
-        part = NULL;
     }
     atomic_store(&t->reading, false);
     tell(t);
-    if (part)
-        batch_dissect(&part->b, &t->o.decode);
+    if (me->at == READ)
+        batch_dissect(&me->b, &t->o.decode);
     return true;
 }
 
@@ -164,21 +175,22 @@ static void pass_packets(struct turns *t, struct batch *b)
     make_known(t);
 }
 
-static void take_packets(struct turns *t, struct part *part)
+static void take_packets(struct thread *me)
 {
-    struct batch *b = &part->b;
+    struct turns *t = me->t;
+    struct batch *b = &me->b;
     struct turn none = {0};
 
     t->enough |= atomic_load(&t->broken);
     for (uint32_t i = 0; i < b->n && !t->enough; i++) {
-        struct turn *turn = part->turns ? &part->turns[i] : &none;
+        struct turn *turn = me->turns ? &me->turns[i] : &none;
         batch_fetch(b, i);
         if (t->o.ahead)
             look_ahead(t, b, i);
         if (!t->o.early)
             batch_settle(b, i, &t->longest, &t->o.decode);
         t->enough = !t->o.take(t->o.user, &b->pkts[i], turn);
-        turn->end = (uint32_t)part->said.len;
+        turn->end = (uint32_t)me->said.len;
     }
     if (!t->o.early)
         make_known(t);
@@ -186,118 +198,99 @@ static void take_packets(struct turns *t, struct part *part)
         atomic_store(&t->ended, true);
 }
 
-/* Make the text of a batch. */
-static void show(struct thread *me, struct part *part)
+/* Make the text of the batch. */
+static void show(struct thread *me)
 {
     struct turns *t = me->t;
     uint32_t at = 0;
 
-    for (uint32_t i = 0; i < part->b.n; i++) {
-        const struct turn *turn = &part->turns[i];
+    for (uint32_t i = 0; i < me->b.n; i++) {
+        const struct turn *turn = &me->turns[i];
         if (turn->later)
-            t->o.show(t->o.user, me->scratch, &part->text, &part->b.pkts[i], turn->tag);
+            t->o.show(t->o.user, me->scratch, &me->text, &me->b.pkts[i], turn->tag);
         if (turn->end > at) {
-            buf_mem(&part->text, part->said.p + at, turn->end - at);
+            buf_mem(&me->text, me->said.p + at, turn->end - at);
             at = turn->end;
         }
     }
-    part->text.err |= part->said.err;
-    part->said.len = 0;
+    me->text.err |= me->said.err;
+    me->said.len = 0;
 }
 
-/* The oldest batch behind `n` others. */
-static struct part *behind(struct thread *me, unsigned n)
+/* Whether it is the turn of the thread's batch: to go through early(), to be taken, to be written. */
+static bool can_pass(const struct thread *me)
 {
-    return &me->own[(me->first + n) % TURNS_BATCHES];
+    return me->at == READ && me->t->o.early && atomic_load(&me->t->passed) == me->number;
 }
 
-/* Whether it is the turn of a batch of the thread: to go through early(), to be taken, to be written. */
-static bool can_pass(struct thread *me)
+static bool can_take(const struct thread *me)
 {
-    return me->t->o.early && me->n > me->n_passed && atomic_load(&me->t->passed) == behind(me, me->n_passed)->number;
-}
-
-static bool can_take(struct thread *me)
-{
-    unsigned n = me->t->o.early ? me->n_passed : me->n;
-
-    return n > me->n_taken && atomic_load(&me->t->taken) == behind(me, me->n_taken)->number;
+    return me->at == (me->t->o.early ? PASSED : READ) && atomic_load(&me->t->taken) == me->number;
 }
 
 static bool can_write(const struct thread *me)
 {
-    return me->n_taken && atomic_load(&me->t->written) == me->own[me->first].number;
+    return me->at == TAKEN && atomic_load(&me->t->written) == me->number;
 }
 
-/* The oldest batch is not needed any more. */
+/* The batch is not needed any more. */
 static void give_back(struct thread *me)
 {
-    struct turns *t = me->t;
-    uint64_t next = me->own[me->first].number + 1;
-
-    me->n--;
-    if (me->n) /* else the next one is read to where this one is: it is in the caches */
-        me->first = (me->first + 1) % TURNS_BATCHES;
-    me->n_passed -= me->n_passed != 0;
-    me->n_taken--;
-    if (t->o.chunks)
-        chunks_done(t->o.chunks, next);
+    me->at = FREE;
+    if (me->t->o.chunks)
+        chunks_done(me->t->o.chunks, me->number + 1);
 }
 
-/* Bring the oldest batch that did not go through early() through it, if it is its turn. */
+/* Bring the batch through early(), if it is its turn. */
 static bool pass_one(struct thread *me)
 {
     struct turns *t = me->t;
-    struct part *part;
 
     if (!can_pass(me))
         return false;
-    part = behind(me, me->n_passed++);
     go_on(t, &t->passer, me, t->o.fetch_early);
-    pass_packets(t, &part->b);
-    atomic_store(&t->passed, part->number + 1);
+    pass_packets(t, &me->b);
+    me->at = PASSED;
+    atomic_store(&t->passed, me->number + 1);
     tell(t);
     return true;
 }
 
-/* Take the packets of the oldest batch that was not taken, if it is its turn, and show them. */
+/* Take the packets of the batch, if it is its turn, and show them. */
 static bool take_one(struct thread *me)
 {
     struct turns *t = me->t;
-    struct part *part = behind(me, me->n_taken);
-    uint64_t next = part->number + 1;
 
     if (!can_take(me))
         return false;
     if (!t->enough)
         go_on(t, &t->taker, me, t->o.fetch);
-    take_packets(t, part);
-    me->n_taken++;
-    if (!part->turns)
+    take_packets(me);
+    if (me->turns)
+        me->at = TAKEN;
+    else
         give_back(me);
-    atomic_store(&t->taken, next);
+    atomic_store(&t->taken, me->number + 1);
     tell(t);
-    if (part->turns)
-        show(me, part);
+    if (me->turns)
+        show(me);
     return true;
 }
 
-/* Write the oldest batch, if it is its turn, and give it back. */
+/* Write the text of the batch, if it is its turn. */
 static bool write_one(struct thread *me)
 {
     struct turns *t = me->t;
-    struct part *part = &me->own[me->first];
-    uint64_t next = part->number + 1;
 
     if (!can_write(me))
         return false;
-    if ((part->text.len || part->text.err) && !atomic_load(&t->broken) && !t->o.write(t->o.user, &part->text)) {
+    if ((me->text.len || me->text.err) && !atomic_load(&t->broken) && !t->o.write(t->o.user, &me->text)) {
         atomic_store(&t->broken, true);
         atomic_store(&t->ended, true);
     }
-    part->text.len = 0;
+    me->text.len = 0;
     give_back(me);
-    atomic_store(&t->written, next);
+    atomic_store(&t->written, me->number + 1);
     tell(t);
     return true;
 }
@@ -306,17 +299,17 @@ static bool write_one(struct thread *me)
 
 static bool is_over(const struct thread *me)
 {
-    return !me->n && atomic_load(&me->t->ended);
+    return me->at == FREE && atomic_load(&me->t->ended);
 }
 
 /* Whether there is something to do, or nothing any more. */
-static bool can_go_on(struct thread *me)
+static bool can_go_on(const struct thread *me)
 {
     const struct turns *t = me->t;
 
     if (can_take(me) || can_pass(me) || can_write(me))
         return true;
-    return is_over(me) || (me->n < TURNS_BATCHES && !atomic_load(&t->ended) && !atomic_load(&t->reading));
+    return is_over(me) || (me->at == FREE && !atomic_load(&t->ended) && !atomic_load(&t->reading));
 }
 
 static inline void look_away(void)
@@ -367,59 +360,36 @@ static void start(struct turns *t)
 
 /* --- All of it -------------------------------------------------------------------------------- */
 
-#define LARGE ((size_t)2 << 20) /* a large page */
-
-/* Bytes of the memory of a batch. */
-static size_t batch_bytes(const struct turns_opts *o)
+static bool thread_new(struct thread *one, struct turns *t, void *memory)
 {
-    return (o->show ? TURNS_SHOWN : TURNS_FRAMES) * BATCH_FRAME;
-}
+    uint32_t frames = t->o.frames;
 
-/* Large pages for all batches. */
-static size_t n_pages(const struct turns_opts *o)
-{
-    return (o->threads * TURNS_BATCHES * batch_bytes(o) + LARGE - 1) / LARGE;
-}
-
-static bool part_begin(struct part *part, void *memory, const struct turns_opts *o)
-{
-    uint32_t frames = o->show ? TURNS_SHOWN : TURNS_FRAMES, bytes = o->show ? TURNS_SHOWN_BYTES : TURNS_BYTES;
-
-    part->turns = o->show ? calloc(frames, sizeof *part->turns) : NULL;
-    return batch_begin(&part->b, memory, frames, bytes) && (part->turns || !o->show);
-}
-
-static bool thread_new(struct thread *one, struct turns *t, uint8_t *memory)
-{
     one->t = t;
     one->scratch = calloc(1, t->o.scratch_size + 1);
-    for (unsigned i = 0; i < TURNS_BATCHES; i++)
-        if (!part_begin(&one->own[i], memory + i * batch_bytes(&t->o), &t->o))
-            return false;
-    return one->scratch != NULL;
+    one->turns = t->o.show ? calloc(frames, sizeof *one->turns) : NULL;
+    return batch_begin(&one->b, memory, frames, frames << 10) && one->scratch && (one->turns || !t->o.show);
 }
 
 static void thread_free(struct thread *one)
 {
-    for (unsigned i = 0; i < TURNS_BATCHES; i++) {
-        batch_end(&one->own[i].b);
-        buf_free(&one->own[i].said);
-        buf_free(&one->own[i].text);
-        free(one->own[i].turns);
-    }
+    batch_end(&one->b);
+    buf_free(&one->said);
+    buf_free(&one->text);
+    free(one->turns);
     free(one->scratch);
 }
 
+/* What a batch does not use of its memory is never touched. */
 static bool threads_new(struct turns *t)
 {
-    uint8_t *memory = t->batches = zeros_new(n_pages(&t->o), LARGE);
+    size_t frames = t->o.frames;
+    uint8_t *memory = t->batches = zeros_new(t->o.threads * frames, BATCH_FRAME);
 
     t->threads = apart_new(t->o.threads, sizeof *t->threads);
     if (!t->threads || !memory)
         return false;
-    zeros_many(memory, n_pages(&t->o), LARGE);
     for (unsigned i = 0; i < t->o.threads; i++)
-        if (!thread_new(&t->threads[i], t, memory + i * TURNS_BATCHES * batch_bytes(&t->o)))
+        if (!thread_new(&t->threads[i], t, memory + i * frames * BATCH_FRAME))
             return false;
     return true;
 }
@@ -456,7 +426,7 @@ bool turns_run(const struct turns_opts *o)
     for (unsigned i = 0; t->threads && i < t->o.threads; i++)
         thread_free(&t->threads[i]);
     free(t->threads);
-    zeros_free(t->batches, n_pages(&t->o), LARGE);
+    zeros_free(t->batches, (size_t)t->o.threads * t->o.frames, BATCH_FRAME);
     pthread_cond_destroy(&t->change);
     pthread_mutex_destroy(&t->lock);
     free(t);

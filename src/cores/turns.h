@@ -29,15 +29,14 @@ struct chunks;
 
 #define TURNS_THREADS 4  /* threads of use: one takes at a time */
 #define TURNS_MOST    16 /* threads, however many are asked for: more of them would wait for their turns */
-#define TURNS_BATCHES 2  /* batches of a thread: while one waits for its turn, the next one is read */
-/* Frames of a batch, at most, and the bytes with which it is full. What the window holds while another thread begins to
- * read, and what is known of the connections, goes to that thread's processor: where processors are far from each other
- * that costs as much as all the rest, unless it is little beside the batch. */
-#define TURNS_FRAMES 1024
-#define TURNS_BYTES  (1 << 20)
-/* The same where packets are shown: the text of a packet may be as long as some hundred packets. */
-#define TURNS_SHOWN       256
-#define TURNS_SHOWN_BYTES (256 << 10)
+/* Frames of a batch, at most; it is full with as many KiB, too. Of a single file half as many frames are read at once,
+ * and are a batch: the next thread reads to memory of its own, and finds no record in the caches of another processor.
+ * What the window holds then, and what is known of the connections, goes to that thread's processor: where processors
+ * are far from each other that costs as much as all the rest, unless it is little beside the batch. But more memory
+ * than the caches have makes all slower, and the text of a packet may be as long as some hundred packets. */
+#define TURNS_FRAMES 2048 /* nothing is shown */
+#define TURNS_LINES  1024 /* a line is shown of each */
+#define TURNS_TREES  256  /* more than that */
 
 /* How a packet is shown that was taken. */
 struct turn {
@@ -51,15 +50,16 @@ struct turns_opts {
     /* 2 to CORES_MAX, of which TURNS_MOST at most are started, at once. 0: as many as there are processors, at most
      * TURNS_THREADS, or TURNS_MOST with show(); they are started when files are not small */
     unsigned threads;
+    uint32_t frames; /* of a batch: TURNS_* */
     struct decode_opts decode;
     struct longest longest; /* as in struct cores_opts */
     /* Read the next frame into *f, and what show() is told of it into *tag. *stays: its data stay where they are until
      * chunks_done() of its batch, else only until the next call. False at the end. By one thread at a time, any. */
     bool (*read)(void *reader, struct frame *f, uint32_t *tag, bool *stays);
     void *reader; /* its argument */
-    /* The files that read() reads, with `chunks`. A long batch ends where more of a file is to be read: the next thread
-     * reads it to memory of its own, and finds no record in the caches of another processor. NULL: not known */
-    const struct cap_merge *in;
+    /* The files that read() reads, with `chunks`; only read() and who calls it use them. NULL: there is none, or it is
+     * not known how they are read on. */
+    struct cap_merge *in;
     struct chunks *chunks; /* they are told of batches; NULL: no data stay where they are */
     /* Each packet before take() gets it, by one thread at a time, any. It may get packets behind the one with which
      * take() has enough. NULL: there is only take(). */

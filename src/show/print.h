@@ -95,6 +95,12 @@ struct printer {
 /* Names of the formats and times, as tshark's, in the order of their enums; NULL-terminated. */
 extern const char *const print_formats[], *const print_times[];
 
+/* Whether a line is shown of each packet, and no more. */
+static inline bool print_is_line(const struct print_opts *o)
+{
+    return (o->format == PRINT_TEXT && !o->tree && !o->hex) || o->format == PRINT_FIELDS;
+}
+
 /* What the columns of PRINT_FIELDS show (shown.c): a column of that name; a field of header `h`; one of it, or the Info
  * column, which may; a field of an upper protocol. */
 bool print_names_column(const struct print_opts *o, const char *name);

@@ -45,17 +45,18 @@ Test(cap_merge, frames_come_by_time_and_ties_by_file)
         unlink(paths[i]);
 }
 
-/* How many of the frames of `n` files, of 1,000 bytes each and read in pieces of 16 KiB, are followed by less than 4
- * KiB that are in memory. */
-static unsigned count_running_out(const char *const *paths, unsigned n)
+/* How many of 100 frames of each of `n` files, of 1,000 bytes each and read in pieces of 16 KiB, are followed by one
+ * that is not in memory yet. */
+static unsigned count_running_out(const char *const *paths, unsigned n, size_t buffer)
 {
-    const struct cap_opts opts = {.buffer = 16 << 10};
+    const struct cap_opts opts = {.buffer = buffer};
     struct cap_merge *m;
     struct cap_error e;
     struct frame f;
     unsigned of = 0;
 
     cr_assert_eq(cap_merge_open(&m, paths, n, &opts, &e), 0);
+    cap_merge_read_at_a_time(m, 16 << 10);
     for (unsigned i = 0; i < 100 * n; i++) {
         cr_assert_eq(cap_merge_next(m, &f), 1);
         of += cap_merge_runs_out(m);
@@ -69,16 +70,29 @@ Test(cap_merge, one_file_runs_out_before_it_is_read_on)
     struct made m = {0};
     const char *paths[2];
 
-    put_pcap_header(&m, 0xa1b23c4d, LINK_ETHERNET);
-    for (unsigned i = 0; i < 100; i++)
-        put_pcap_record(&m, 0, i, i, 1000, 1000, false);
-    paths[0] = file_of(m.p, m.len);
-    paths[1] = file_of(m.p, m.len);
-    unsigned n = count_running_out(paths, 1);
-    cr_assert(n >= 20 && n <= 35, "about four of sixteen: %u", n);
-    cr_assert_eq(count_running_out(paths, 2), 0, "which of several is read on is not known");
-    for (int i = 0; i < 2; i++)
-        unlink(paths[i]);
+    for (unsigned pcapng = 0; pcapng < 2; pcapng++) {
+        m.len = 0;
+        if (pcapng) {
+            put_section(&m);
+            put_interface(&m, LINK_ETHERNET, 0, "eth0", 9, 0);
+        } else {
+            put_pcap_header(&m, 0xa1b23c4d, LINK_ETHERNET);
+        }
+        for (unsigned i = 0; i < 100; i++)
+            if (pcapng)
+                put_packet(&m, 0, i, i, 1000, 1000);
+            else
+                put_pcap_record(&m, 0, i, i, 1000, 1000, false);
+        paths[0] = file_of(m.p, m.len);
+        paths[1] = file_of(m.p, m.len);
+        unsigned n = count_running_out(paths, 1, 16 << 10);
+        cr_assert_eq(n, 7, "of 100 KB in pieces of 16 KiB, the end of the file included: %u", n);
+        cr_assert_eq(count_running_out(paths, 2, 16 << 10), 0, "which of several is read on is not known");
+        n = count_running_out(paths, 1, 32 << 10);
+        cr_assert(n >= 6 && n <= 8, "a larger buffer, but no more is read at a time: %u", n);
+        for (int i = 0; i < 2; i++)
+            unlink(paths[i]);
+    }
 }
 
 Test(cap_merge, a_bad_file_does_not_stop_the_others)

@@ -279,6 +279,37 @@ Test(chunks, a_batch_ends_before_its_frames_hold_much_memory)
     unlink(name);
 }
 
+/* Who reads on where another thread has read does so to memory of its own, though there is room behind what that one
+ * has read; a thread goes on where it has read itself. */
+Test(chunks, a_thread_reads_to_memory_of_its_own)
+{
+    const struct made *m = capture(true);
+    const char *name = file_of(m->p, m->len);
+    struct chunks *c = chunks_new(NULL);
+    const struct cap_opts o = {.buffer = 32 << 10, .chunks = c};
+    const uint8_t *last = NULL;
+    struct cap_merge *in;
+    struct cap_error e;
+    struct frame f;
+
+    cr_assert_eq(cap_merge_open(&in, &name, 1, &o, &e), 0, "%s", e.msg);
+    cap_merge_read_at_a_time(in, 8192);
+    for (unsigned batch = 0; batch < 12; batch++) {
+        bool changes = batch / 2 * 2 == batch;
+        chunks_begin(c, batch, batch / 2 % 2);
+        for (unsigned n = 0; n == 0 || !cap_merge_runs_out(in); n++) {
+            cr_assert_eq(cap_merge_next(in, &f), 1);
+            if (n == 0 && batch >= 2)
+                cr_expect_eq(f.data > last && f.data < last + 8192, !changes, "batch %u", batch);
+            last = f.data;
+        }
+        chunks_done(c, batch + 1);
+    }
+    cap_merge_close(in);
+    chunks_free(c);
+    unlink(name);
+}
+
 /* What a thread has used is in its processor's caches: it gets that again, and not what another one has used, unless it
  * has enough of its own. */
 Test(chunks, a_thread_gets_the_memory_that_it_has_used)

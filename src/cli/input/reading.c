@@ -239,6 +239,7 @@ static bool by_turns(struct input *i)
 {
     bool judged = i->judged = has_own_turns(i->cmd, i->t);
     const struct turns_opts o = {.threads = i->t->cores,
+                                 .frames = TURNS_FRAMES,
                                  .decode = i->t->decode,
                                  .longest = i->t->first.longest,
                                  .read = read_for_turns,
