@@ -83,6 +83,8 @@ $(BUILD)/bare: $(call obj,$(BASE) $(WIRE)) $(BUILD)/tests/bench/bare.o
 	$(LINK)
 $(BUILD)/bare_sqlite: $(BUILD)/tests/bench/bare_sqlite.o
 	$(LINK)
+$(BUILD)/near: $(BUILD)/tests/bench/near.o
+	$(LINK)
 $(BUILD)/ep_bench: $(call obj,$(CORE) $(GEN)) $(BATTERY) $(BUILD)/tests/bench/ep_bench.o
 	$(LINK)
 $(BUILD)/frame_bench: $(call obj,$(CORE) $(GEN)) $(BATTERY) $(BUILD)/tests/bench/frame_bench.o
@@ -176,7 +178,7 @@ fuzz: ## fuzz each target for FUZZ_SECONDS (60) with libFuzzer; needs clang
 	 $(FUZZ:tests/fuzz/%.c=build/fuzz/%)
 	@FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(FUZZ:tests/fuzz/%.c=build/fuzz/%)
 
-bench: all $(BUILD)/mkcap $(BUILD)/bare $(BUILD)/bare_sqlite $(BUILD)/ep_bench $(BUILD)/echo_bench $(BUILD)/frame_bench ## compare our speed with that of tshark, tcpdump and trafgen; the endpoints' own
+bench: all $(BUILD)/mkcap $(BUILD)/bare $(BUILD)/bare_sqlite $(BUILD)/near $(BUILD)/ep_bench $(BUILD)/echo_bench $(BUILD)/frame_bench ## compare our speed with that of tshark, tcpdump and trafgen; the endpoints' own
 	@$(BUILD)/ep_bench
 	@BUILD=$(BUILD) tests/bench/fabric
 	@BUILD=$(BUILD) tests/bench/wire
