@@ -63,6 +63,7 @@ struct step {
     struct frame frame;
     uint8_t *data; /* its bytes */
     uint32_t cap;  /* allocated at `data` */
+    ns_t since;    /* time since the first frame, as pkt.since */
     bool again;    /* it was retransmitted */
 };
 struct ladder_of {

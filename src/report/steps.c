@@ -111,6 +111,7 @@ static void remember(struct report *r, struct ladder_of *l, const struct pkt *p,
     s->frame.options = NULL;
     s->frame.comment_len = s->frame.options_len = 0;
     s->frame.data = memcpy(s->data, p->data, p->caplen);
+    s->since = p->since;
     s->again = again;
 }
 
@@ -122,6 +123,7 @@ static void put_remembered(struct report *r, struct ladder_of *l)
         const struct step *s = &l->recent[i % LADDER_BEFORE];
         struct pkt p;
         pkt_decode(&p, &s->frame, &r->o.decode);
+        p.since = s->since;
         put_step(r, l, &p, "", s->again);
     }
     l->n_recent = 0;
