@@ -171,7 +171,7 @@ static enum cap_compression compression_of(const uint8_t *p, size_t n)
 static int source_begin(struct source *s, size_t size)
 {
     s->at_a_time = size;
-    s->step = s->chunks ? CAP_BUFFER : 0;
+    s->step = s->chunks ? CAP_BUFFER : 0; /* until it is known how long its records are */
     if (!source_memory(s, 1, &s->buf, &s->buf_cap))
         return s->err;
     s->p = s->end = s->buf;

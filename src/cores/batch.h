@@ -31,8 +31,8 @@ static inline bool batch_is_full(const struct batch *b)
     return b->n == b->most_frames || b->bytes >= b->most_bytes;
 }
 
-/* Whether it is full to a quarter: it may end where more of the file has to be read. */
-static inline bool batch_is_long(const struct batch *b)
+/* Whether it may end where more of the file has to be read: it is full to a quarter. */
+static inline bool batch_may_end(const struct batch *b)
 {
     return b->n >= b->most_frames / 4 || b->bytes >= b->most_bytes / 4;
 }

@@ -85,7 +85,7 @@ static bool is_full(const struct turns *t, const struct batch *b)
 {
     if (batch_is_full(b) || (t->o.chunks && chunks_are_many(t->o.chunks)))
         return true;
-    return t->o.in && batch_is_long(b) && cap_merge_runs_out(t->o.in);
+    return t->o.in && batch_may_end(b) && cap_merge_runs_out(t->o.in);
 }
 
 /* By the records of this batch: read so much of the file at once that the next one is half full. */

@@ -156,6 +156,7 @@ struct conn_table *judge_conns(struct judge *j)
 {
     return j->conns;
 }
+
 struct findings *judge_findings(struct judge *j)
 {
     return j->findings;

@@ -132,6 +132,16 @@ static inline void put_interface(struct made *m, uint16_t link, uint32_t snaplen
         put_option64(m, 14, (uint64_t)tsoffset);
     block_close(m, at);
 }
+/* What precedes the frames of a capture of Ethernet, with times in ns. */
+static inline void put_ethernet(struct made *m, bool pcapng)
+{
+    if (pcapng) {
+        put_section(m);
+        put_interface(m, LINK_ETHERNET, 0, "eth0", 9, 0);
+    } else {
+        put_pcap_header(m, 0xa1b23c4d, LINK_ETHERNET);
+    }
+}
 static inline size_t packet_open(struct made *m, uint32_t iface, uint64_t ts, unsigned seed, uint32_t caplen,
                                  uint32_t len)
 {

@@ -11,12 +11,8 @@ enum { PCAP, PCAPNG, ERF, FORMATS };
  * end. */
 static void make(struct made *m, int format, unsigned n, uint32_t (*size)(unsigned), size_t *at)
 {
-    if (format == PCAP)
-        put_pcap_header(m, 0xa1b2c3d4, LINK_ETHERNET);
-    if (format == PCAPNG) {
-        put_section(m);
-        put_interface(m, LINK_ETHERNET, 0, "eth0", 9, 0);
-    }
+    if (format != ERF)
+        put_ethernet(m, format == PCAPNG);
     for (unsigned k = 0; k < n; k++) {
         at[k] = m->len;
         if (format == PCAP)

@@ -45,8 +45,8 @@ Test(cap_merge, frames_come_by_time_and_ties_by_file)
         unlink(paths[i]);
 }
 
-/* How many of 100 frames of each of `n` files, of 1,000 bytes each and read in pieces of 16 KiB, are followed by one
- * that is not in memory yet. */
+/* How many of 100 frames of each of `n` files, of 1,000 bytes each and read in pieces of 16 KiB into so large a buffer,
+ * are followed by one that is not in memory yet. */
 static unsigned count_running_out(const char *const *paths, unsigned n, size_t buffer)
 {
     const struct cap_opts opts = {.buffer = buffer};
@@ -72,12 +72,7 @@ Test(cap_merge, one_file_runs_out_before_it_is_read_on)
 
     for (unsigned pcapng = 0; pcapng < 2; pcapng++) {
         m.len = 0;
-        if (pcapng) {
-            put_section(&m);
-            put_interface(&m, LINK_ETHERNET, 0, "eth0", 9, 0);
-        } else {
-            put_pcap_header(&m, 0xa1b23c4d, LINK_ETHERNET);
-        }
+        put_ethernet(&m, pcapng);
         for (unsigned i = 0; i < 100; i++)
             if (pcapng)
                 put_packet(&m, 0, i, i, 1000, 1000);

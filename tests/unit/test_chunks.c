@@ -32,12 +32,7 @@ static const struct made *capture(bool pcapng)
     static struct made m;
 
     m.len = 0;
-    if (pcapng) {
-        put_section(&m);
-        put_interface(&m, LINK_ETHERNET, 0, "eth0", 9, 0);
-    } else {
-        put_pcap_header(&m, 0xa1b23c4d, LINK_ETHERNET);
-    }
+    put_ethernet(&m, pcapng);
     for (unsigned k = 1; m.len + 4000 < sizeof m.p; k++)
         if (pcapng)
             put_packet(&m, 0, 1000 + (k ^ 7), k, size_of(k), size_of(k));
