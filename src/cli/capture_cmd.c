@@ -11,12 +11,16 @@
 #include "src/cli/input/reading.h"
 #include "src/conn/annotate.h"
 #include "src/cores/cores.h"
+#include "src/cores/turns.h"
 #include "src/filter/filter.h"
 
 #include <stdlib.h>
+#include <sys/stat.h>
 
 /* trace_flush() writes from this many bytes on. */
 #define FLUSH_AT 65536
+/* Files of so many bytes are worth several parts, if no number of threads is given. */
+#define APART_FROM (16u << 20)
 
 /* --- Output ----------------------------------------------------------------------------------- */
 
@@ -154,12 +158,26 @@ static int report(const struct trace_cmd *cmd, struct trace *t)
     return t->failed ? EXIT_OK : cli_no_conn(t->conn);
 }
 
-/* Read the files and report: first the results of what could be read, then the errors. Without any frame there are no
- * results. */
+/* First the results of what could be read, then the errors. Without any frame there are no results. */
+static int conclude(const struct trace_cmd *cmd, struct trace *t, int status)
+{
+    int end = EXIT_BAD;
+
+    if (t->failed && !t->frames)
+        t->out.len = 0;
+    else if ((end = report(cmd, t)) != EXIT_OK && status == EXIT_OK)
+        status = end;
+    write_out(t);
+    if (!t->silent && (end == EXIT_OK || end == EXIT_FOUND))
+        report_notes(t, conns_of(cmd, t));
+    return t->silent ? status : report_file_errors(t->in, status);
+}
+
+/* Read the files and report. */
 static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window *w)
 {
     struct input in = {.cmd = cmd, .t = t, .w = w, .as_one = t->iface || cmd->pipes || cores_is_one(trace_threads(t))};
-    int status, end = EXIT_BAD;
+    int status;
 
     if (!in.as_one && !(in.chunks = chunks_new(w)))
         return cli_error("out of memory");
@@ -170,15 +188,9 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
     }
     t->in = in.m;
     status = input_read(&in);
-    if (t->failed && !t->frames)
-        t->out.len = 0;
-    else if ((end = report(cmd, t)) != EXIT_OK && status == EXIT_OK)
-        status = end;
-    write_out(t);
-    if (!t->silent && (end == EXIT_OK || end == EXIT_FOUND))
-        report_notes(t, conns_of(cmd, t));
-    if (!t->silent)
-        status = report_file_errors(in.m, status);
+    t->again = t->owners && cmd->join(t);
+    if (!t->again)
+        status = conclude(cmd, t, status);
     if (t->live)
         cli_live_report(t->live, t->ring ? t->ring : CLI_LIVE_BUFFER);
     cap_merge_close(in.m);
@@ -260,8 +272,24 @@ static int open_parts(const struct trace_cmd *cmd, struct trace *t, struct parts
     return status;
 }
 
-/* `share` NULL: one process, or what several have found. */
-static int run_arguments(const struct trace_cmd *cmd, int argc, char **argv, struct trace_share *share, uint64_t *read)
+unsigned trace_may_apart(const struct trace *t)
+{
+    bool may = t->may_apart && !t->share && !t->iface && !t->shards.n_runs && files_are_regular(t->paths, t->n_files);
+    uint64_t bytes = 0;
+
+    if (!may || cores_is_one(t->cores))
+        return 0;
+    for (size_t i = 0; i < t->n_files; i++) {
+        struct stat st;
+        bytes += stat(t->paths[i], &st) == 0 ? (uint64_t)st.st_size : 0;
+    }
+    return t->cores || bytes >= APART_FROM ? min_u32(cores_threads(t->cores, TURNS_MOST), TURNS_MOST) : 0;
+}
+
+/* `share` NULL: one process, or what several have found. `apart`: in this process pairs of addresses may be shared out;
+ * *again: they cannot, and nothing was printed. */
+static int run_arguments(const struct trace_cmd *cmd, int argc, char **argv, struct trace_share *share, uint64_t *read,
+                         bool apart, bool *again)
 {
     struct trace *t = trace_new(cmd);
     struct parts parts = {0};
@@ -272,6 +300,7 @@ static int run_arguments(const struct trace_cmd *cmd, int argc, char **argv, str
     t->decode.verify = true;
     t->share = share;
     t->silent = share != NULL;
+    t->may_apart = apart;
     status = capture_arguments(cmd, t, argc, argv);
     if (status == EXIT_OK && !t->answered && !share)
         status = open_parts(cmd, t, &parts);
@@ -280,6 +309,7 @@ static int run_arguments(const struct trace_cmd *cmd, int argc, char **argv, str
     write_out(t);
     if (read)
         *read = t->frames;
+    *again = t->again;
     free(t->anonymizer);
     status = t->broken || parts.share.passed_over ? EXIT_BAD : status;
     parts_close(&parts, t->shards.runs);
@@ -290,10 +320,15 @@ static int run_arguments(const struct trace_cmd *cmd, int argc, char **argv, str
 
 int trace_part(const struct trace_cmd *cmd, int argc, char **argv, struct trace_share *share, uint64_t *read)
 {
-    return run_arguments(cmd, argc, argv, share, read);
+    bool again;
+
+    return run_arguments(cmd, argc, argv, share, read, false, &again);
 }
 
 int trace_main(const struct trace_cmd *cmd, int argc, char **argv)
 {
-    return run_arguments(cmd, argc, argv, NULL, NULL);
+    bool again;
+    int status = run_arguments(cmd, argc, argv, NULL, NULL, true, &again);
+
+    return again ? run_arguments(cmd, argc, argv, NULL, NULL, false, &again) : status;
 }

@@ -118,7 +118,12 @@ struct trace {
     /* one of several processes that share out the packets, or what all of them have found; NULL: there is one process.
      * start() may set it to NULL: then all is read */
     struct trace_share *share;
+    /* set by start(), if trace_may_apart(): the pairs of addresses are shared out in this process. Then judge() and
+     * packet() get nothing, t->observer neither, and join() follows the packets. NULL: they are not */
+    struct owners *owners;
     /* Internal. */
+    bool may_apart;       /* start() may set `owners`: all can be read once more */
+    bool again;           /* set by join(): all is to be read once more, without `owners` */
     struct shards shards; /* whose files these are; not of trace_other_files() */
     struct buf unread_text;
     struct decode_opts decode;
@@ -171,6 +176,9 @@ struct trace_cmd {
     void (*idle)(struct trace *t);
     /* idle() is called for a pipe, too, when it had no bytes for CLI_KEYS_MS */
     bool pipes;
+    /* t->owners is set: after the last packet, and the drops, make one of what its parts have found. A text: why that
+     * cannot be; then all is read once more. NULL: it never sets t->owners. */
+    const char *(*join)(struct trace *t);
     /* Dropped packets that file number `file` states; after the packets. */
     void (*drops)(struct trace *t, uint16_t file, uint64_t drops);
     /* After the last packet: append the results to t->out. Returns an exit status; EXIT_BAD of a file that could not be
@@ -200,6 +208,9 @@ static inline unsigned trace_threads(const struct trace *t)
 {
     return !t->cores && t->share && t->share->found ? 1 : t->cores;
 }
+/* For start(): in how many parts pairs of addresses may be shared out in this process; 0: not at all, as there is one
+ * thread, or the files are small, or cannot be read once more. */
+unsigned trace_may_apart(const struct trace *t);
 /* What the options say to the judge, the explainer and the meter of a view that has all three. */
 struct analyses_opts trace_analyses(const struct trace *t);
 /* Run a command without options (but what *t has) on files of its own. Errors in them are reported, and what could be

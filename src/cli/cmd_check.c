@@ -7,6 +7,7 @@
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
 #include "src/cli/found.h"
+#include "src/cli/runs/owners.h"
 #include "src/cli/tap_sides.h"
 #include "src/cli/when.h"
 #include "src/judge/judge.h"
@@ -249,11 +250,11 @@ static const char *options_not_shared(const struct job *job)
     const struct trace *t = &job->t;
     bool more =
         job->annotate || t->filter_text || job->o.n_hosts || t->n_pairs || job->o.cnp.interval || job->o.cnp.per_ce;
-    bool side = job->o.n_taps != 0;
+    bool side = job->o.n_taps != 0, run = t->share != NULL;
 
     for (unsigned i = 0; i < JUDGE_TAPS; i++)
         side |= job->o.tap[i] == TAP_REQUESTER || job->o.tap[i] == TAP_RESPONDER;
-    for (size_t i = 0; i < t->n_files; i++)
+    for (size_t i = 0; run && i < t->n_files; i++)
         more |= t->paths[i] != t->shards.digests[i];
     if (side)
         return "--tap names the end of a tap";
@@ -310,6 +311,25 @@ static bool share(struct job *job)
     return judge_share(job->judge, &s->owners, s->leads);
 }
 
+/* Share the pairs out in this process, if that may be, and there are addresses for the tables of all parts. */
+static void share_out(struct job *job)
+{
+    struct trace *t = &job->t;
+    unsigned n = options_not_shared(job) ? 0 : trace_may_apart(t);
+
+    if (n > 1)
+        t->owners = owners_new(job->judge, &job->o, n, t->n_files);
+}
+
+static const char *join(struct trace *t)
+{
+    struct job *job = job_of(t);
+
+    job->begun = t->frames != 0;
+    job->first = owners_first(t->owners);
+    return owners_join(t->owners, job->judge, t->frames, t->failed);
+}
+
 /* Write what this process has found. */
 static int save(struct job *job)
 {
@@ -341,6 +361,8 @@ static int start(struct trace *t)
     job->judge = judge_new(&job->o);
     if (job->judge && t->share && !share(job))
         return cli_error("out of memory");
+    if (job->judge && !t->share)
+        share_out(job);
     job->matching = calloc(t->n_files, sizeof *job->matching);
     if (!job->judge || !job->matching)
         return cli_error("out of memory");
@@ -379,6 +401,8 @@ static void expect(struct trace *t, const struct frame *f)
 static void drops(struct trace *t, uint16_t file, uint64_t n)
 {
     judge_drops(job_of(t)->judge, file, n);
+    if (t->owners)
+        owners_drops(t->owners, file, n);
     job_of(t)->drops += n;
 }
 
@@ -475,7 +499,7 @@ static int end(struct trace *t)
         judge_unread(job->judge);
     if (t->share && t->share->found)
         return save(job);
-    (t->share ? judge_parts_end : judge_end)(job->judge);
+    (t->share || t->owners ? judge_parts_end : judge_end)(job->judge);
     sums = findings_totals(r);
     assumptions(job, &said);
     o.assumptions = buf_str(&said);
@@ -496,6 +520,7 @@ static int end(struct trace *t)
 static void stop(struct trace *t)
 {
     judge_free(job_of(t)->judge);
+    owners_free(t->owners);
     marks_free(&job_of(t)->marks);
     for (size_t i = 0; job_of(t)->matching && i < t->n_files; i++)
         bitset_free(&job_of(t)->matching[i]);
@@ -510,5 +535,5 @@ static void init(struct trace *t)
 }
 
 TRACE_CMD(check, .digests = true, .shares = true, .rows = "finding", .init = init, .option = option, .conns = conns,
-          .expect = expect, .judge = judge, .packet = packet, .drops = drops, .stop = stop, .clashes = clashes,
-          .cases = cases)
+          .expect = expect, .judge = judge, .packet = packet, .join = join, .drops = drops, .stop = stop,
+          .clashes = clashes, .cases = cases)

@@ -6,7 +6,6 @@
 
 #include <stdlib.h>
 
-#define FETCH     4 /* packets from batch_fetch() until one is used */
 #define PKT_LINES 8 /* lines of struct pkt that are fetched: those before the upper protocols' */
 
 /* Bytes for the copies of a batch: it may be all but full when the longest record comes, with its options and a comment
@@ -86,7 +85,6 @@ void batch_settle(struct batch *b, uint32_t i, struct longest *l, const struct d
 
 void batch_fetch(const struct batch *b, uint32_t i)
 {
-    i += FETCH;
     if (UNLIKELY(i >= b->n))
         return;
     fetch(&b->pkts[i], PKT_LINES * CACHE_LINE);

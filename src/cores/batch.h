@@ -43,8 +43,8 @@ void batch_dissect(struct batch *b, const struct decode_opts *o);
 /* What is known of longer frames is what the packets before this one show, not what was known when it was read: `l` is
  * what they showed, and what this one shows afterwards. */
 void batch_settle(struct batch *b, uint32_t i, struct longest *l, const struct decode_opts *o);
-/* Before packet `i` is used: fetch what most packets need of one a few behind it, which another thread, or this one
- * some time ago, has written. */
+/* Packet `i`, if there is one, is used soon: fetch what most packets need of it, which this thread has written some
+ * time ago. */
 void batch_fetch(const struct batch *b, uint32_t i);
 
 #endif

@@ -14,22 +14,36 @@
 #include <stdlib.h>
 
 #define AHEAD 64 /* packets from ahead() until one is taken */
+#define FETCH 4  /* packets from batch_fetch() until one is used */
 /* How often a thread looks for work before it sleeps, some 0.4 ms: about what a batch takes. To be woken up takes long,
  * on a virtual machine most of all. */
 #define LOOKS      20000
 #define READ_LEAST 32768 /* bytes that are read of a file at once, at least */
 #define ALONE      2     /* batches that are taken before other threads are started, if their number was not given */
 
+_Static_assert(TURNS_FRAMES <= UINT16_MAX, "lists of parts have numbers of packets");
 _Static_assert(TURNS_MOST <= CHUNKS_THREADS, "chunks know who reads");
 
 struct turns;
 
 /* What was done with a batch. */
 enum progress {
-    FREE,   /* there is none: the next one may be read */
-    READ,   /* and dissected */
-    PASSED, /* through early() */
-    TAKEN   /* and its text was made */
+    FREE, /* there is none: the next one may be read */
+    READ, /* and dissected; it goes through the stages */
+    TAKEN /* and its text was made */
+};
+
+/* What all batches go through in their order, one at a time: early(), take(); or part_of(), and each part. */
+struct stage {
+    _Alignas(64) _Atomic uint64_t next; /* the batch that goes through it next */
+    const struct thread *last;          /* who brought the latest batch through it */
+};
+#define STAGES (TURNS_PARTS + 1)
+
+/* The packets of a batch that are of a part, by their numbers. */
+struct part_list {
+    uint32_t n;
+    uint16_t *of;
 };
 
 /* A thread, its batch, and what is shown of it. */
@@ -38,32 +52,33 @@ struct thread {
     pthread_t id;
     struct batch b;
     enum progress at;
-    uint64_t number;    /* of the batch */
-    struct turn *turns; /* of each packet; NULL: nothing is shown */
-    struct buf said;    /* of those whose text was appended when they were taken */
-    struct buf text;    /* of all */
-    void *scratch;      /* of show() */
+    unsigned stage;          /* the one that the batch goes through next */
+    uint64_t number;         /* of the batch */
+    struct part_list *parts; /* with parts: of each */
+    struct turn *turns;      /* of each packet; NULL: nothing is shown */
+    struct buf said;         /* of those whose text was appended when they were taken */
+    struct buf text;         /* of all */
+    void *scratch;           /* of show() */
 };
 
 struct turns {
     struct turns_opts o;
     struct thread *threads; /* o.threads; the first one is the caller's */
     void *batches;          /* memory of all batches, each after the other */
-    unsigned n_started;
+    unsigned n_started, n_stages;
+    bool sorts; /* the first stage is early() or part_of(), which settles the packets */
     /* Of who settles, or takes: it writes them for each packet, so no line of the cache has anything of others, too. */
     _Alignas(64) struct longest longest; /* of the packets settled */
     _Alignas(64) bool enough;
-    const struct thread *passer, *taker; /* who passed, or took, the latest batch */
     /* Of who reads. */
     _Alignas(64) atomic_bool reading; /* somebody does */
     atomic_bool ended;                /* there are no more frames */
     uint64_t n_read;
-    _Alignas(64) _Atomic uint64_t passed; /* with early(): the batch that goes through it next */
-    _Atomic uint64_t taken;               /* the batch that is taken next */
-    _Atomic uint64_t written;             /* the batch whose text is written next */
-    atomic_bool broken;                   /* write() wants no more */
-    _Alignas(64) atomic_uint sleeping;    /* threads that wait for `change` */
-    pthread_mutex_t lock;                 /* of what follows */
+    struct stage stages[STAGES];
+    _Alignas(64) _Atomic uint64_t written; /* the batch whose text is written next */
+    atomic_bool broken;                    /* write() wants no more, or a part */
+    _Alignas(64) atomic_uint sleeping;     /* threads that wait for `change` */
+    pthread_mutex_t lock;                  /* of what follows */
     pthread_cond_t change;
     struct longest known; /* what the latest batch settled showed */
 };
@@ -133,6 +148,7 @@ static bool read_one(struct thread *me)
         if (t->o.chunks)
             chunks_begin(t->o.chunks, me->number, (unsigned)(me - t->threads));
         me->at = READ;
+        me->stage = 0;
         if (!fill(me))
             atomic_store(&t->ended, true);
     }
@@ -157,22 +173,66 @@ static void make_known(struct turns *t)
     pthread_mutex_unlock(&t->lock);
 }
 
-/* This thread goes on where another one has ended its turn. */
-static void go_on(struct turns *t, const struct thread **last, const struct thread *me, void (*fetch)(void *user))
+static void pass_packets(struct thread *me)
 {
-    if (fetch && *last && *last != me)
-        fetch(t->o.user);
-    *last = me;
-}
+    struct turns *t = me->t;
+    struct batch *b = &me->b;
 
-static void pass_packets(struct turns *t, struct batch *b)
-{
     for (uint32_t i = 0; i < b->n; i++) {
-        batch_fetch(b, i);
+        batch_fetch(b, i + FETCH);
         batch_settle(b, i, &t->longest, &t->o.decode);
         t->o.early(t->o.user, &b->pkts[i]);
     }
     make_known(t);
+}
+
+static void add_to(struct part_list *l, uint32_t i)
+{
+    l->of[l->n++] = (uint16_t)i;
+}
+
+/* Which packets of the batch are whose. */
+static void sort_packets(struct thread *me)
+{
+    struct turns *t = me->t;
+    struct batch *b = &me->b;
+
+    for (unsigned k = 0; k < t->o.parts; k++)
+        me->parts[k].n = 0;
+    t->enough |= atomic_load(&t->broken);
+    for (uint32_t i = 0; i < b->n && !t->enough; i++) {
+        unsigned part;
+        batch_fetch(b, i + FETCH);
+        batch_settle(b, i, &t->longest, &t->o.decode);
+        part = t->o.part_of(t->o.user, &b->pkts[i]);
+        t->enough = part == TURNS_ENOUGH;
+        if (LIKELY(part < t->o.parts))
+            add_to(&me->parts[part], i);
+        for (unsigned k = 0; k < t->o.parts && part == TURNS_ALL; k++)
+            add_to(&me->parts[k], i);
+    }
+    make_known(t);
+    if (t->enough)
+        atomic_store(&t->ended, true);
+}
+
+static void take_part(struct thread *me, unsigned part)
+{
+    struct turns *t = me->t;
+    const struct batch *b = &me->b;
+    const struct part_list *l = &me->parts[part];
+
+    for (uint32_t i = 0; i < l->n; i++) {
+        if (i + FETCH < l->n)
+            batch_fetch(b, l->of[i + FETCH]);
+        for (uint32_t k = i ? i + AHEAD - 1 : 0; t->o.ahead_part && k < l->n && k < i + AHEAD; k++)
+            t->o.ahead_part(t->o.user, part, &b->frames[l->of[k]]);
+        t->o.take_part(t->o.user, part, &b->pkts[l->of[i]]);
+    }
+    if (!t->o.part_taken(t->o.user, part)) {
+        atomic_store(&t->broken, true);
+        atomic_store(&t->ended, true);
+    }
 }
 
 static void take_packets(struct thread *me)
@@ -184,15 +244,15 @@ static void take_packets(struct thread *me)
     t->enough |= atomic_load(&t->broken);
     for (uint32_t i = 0; i < b->n && !t->enough; i++) {
         struct turn *turn = me->turns ? &me->turns[i] : &none;
-        batch_fetch(b, i);
+        batch_fetch(b, i + FETCH);
         if (t->o.ahead)
             look_ahead(t, b, i);
-        if (!t->o.early)
+        if (!t->sorts)
             batch_settle(b, i, &t->longest, &t->o.decode);
         t->enough = !t->o.take(t->o.user, &b->pkts[i], turn);
         turn->end = (uint32_t)me->said.len;
     }
-    if (!t->o.early)
+    if (!t->sorts)
         make_known(t);
     if (t->enough)
         atomic_store(&t->ended, true);
@@ -217,15 +277,10 @@ static void show(struct thread *me)
     me->said.len = 0;
 }
 
-/* Whether it is the turn of the thread's batch: to go through early(), to be taken, to be written. */
-static bool can_pass(const struct thread *me)
+/* Whether it is the turn of the thread's batch: to go through its next stage, to be written. */
+static bool can_go_through(const struct thread *me)
 {
-    return me->at == READ && me->t->o.early && atomic_load(&me->t->passed) == me->number;
-}
-
-static bool can_take(const struct thread *me)
-{
-    return me->at == (me->t->o.early ? PASSED : READ) && atomic_load(&me->t->taken) == me->number;
+    return me->at == READ && atomic_load(&me->t->stages[me->stage].next) == me->number;
 }
 
 static bool can_write(const struct thread *me)
@@ -241,38 +296,57 @@ static void give_back(struct thread *me)
         chunks_done(me->t->o.chunks, me->number + 1);
 }
 
-/* Bring the batch through early(), if it is its turn. */
-static bool pass_one(struct thread *me)
+/* This thread goes on where another one has ended its turn: fetch what that one has written. */
+static void fetch_stage(struct thread *me, unsigned stage)
 {
     struct turns *t = me->t;
+    const struct thread *last = t->stages[stage].last;
 
-    if (!can_pass(me))
-        return false;
-    go_on(t, &t->passer, me, t->o.fetch_early);
-    pass_packets(t, &me->b);
-    me->at = PASSED;
-    atomic_store(&t->passed, me->number + 1);
-    tell(t);
-    return true;
+    t->stages[stage].last = me;
+    if (!last || last == me)
+        return;
+    if (!stage && t->sorts) {
+        if (t->o.early && t->o.fetch_early)
+            t->o.fetch_early(t->o.user);
+    } else if (t->o.parts) {
+        if (t->o.fetch_part)
+            t->o.fetch_part(t->o.user, stage - 1);
+    } else if (!t->enough && t->o.fetch) {
+        t->o.fetch(t->o.user);
+    }
 }
 
-/* Take the packets of the batch, if it is its turn, and show them. */
-static bool take_one(struct thread *me)
+static void do_stage(struct thread *me, unsigned stage)
+{
+    const struct turns *t = me->t;
+
+    fetch_stage(me, stage);
+    if (!stage && t->sorts)
+        (t->o.parts ? sort_packets : pass_packets)(me);
+    else if (t->o.parts)
+        take_part(me, stage - 1);
+    else
+        take_packets(me);
+}
+
+/* Bring the batch through its next stage, if it is its turn; show its packets behind the last one. */
+static bool go_through(struct thread *me)
 {
     struct turns *t = me->t;
+    unsigned stage = me->stage;
+    bool last = stage + 1 == t->n_stages;
 
-    if (!can_take(me))
+    if (!can_go_through(me))
         return false;
-    if (!t->enough)
-        go_on(t, &t->taker, me, t->o.fetch);
-    take_packets(me);
-    if (me->turns)
+    do_stage(me, stage);
+    me->stage++;
+    if (last && me->turns)
         me->at = TAKEN;
-    else
+    else if (last)
         give_back(me);
-    atomic_store(&t->taken, me->number + 1);
+    atomic_store(&t->stages[stage].next, me->number + 1);
     tell(t);
-    if (me->turns)
+    if (last && me->turns)
         show(me);
     return true;
 }
@@ -307,7 +381,7 @@ static bool can_go_on(const struct thread *me)
 {
     const struct turns *t = me->t;
 
-    if (can_take(me) || can_pass(me) || can_write(me))
+    if (can_go_through(me) || can_write(me))
         return true;
     return is_over(me) || (me->at == FREE && !atomic_load(&t->ended) && !atomic_load(&t->reading));
 }
@@ -339,7 +413,7 @@ static void wait_for_work(struct thread *me)
 static void work(struct thread *me)
 {
     while (!is_over(me))
-        if (!write_one(me) && !take_one(me) && !pass_one(me) && !read_one(me))
+        if (!write_one(me) && !go_through(me) && !read_one(me))
             wait_for_work(me);
 }
 
@@ -360,11 +434,23 @@ static void start(struct turns *t)
 
 /* --- All of it -------------------------------------------------------------------------------- */
 
+/* Lists that have room for a batch each. */
+static bool lists_new(struct thread *one, const struct turns_opts *o)
+{
+    one->parts = calloc(o->parts, sizeof *one->parts);
+    for (unsigned i = 0; one->parts && i < o->parts; i++)
+        if (!(one->parts[i].of = calloc(o->frames, sizeof *one->parts[i].of)))
+            return false;
+    return one->parts != NULL;
+}
+
 static bool thread_new(struct thread *one, struct turns *t, void *memory)
 {
     uint32_t frames = t->o.frames;
 
     one->t = t;
+    if (t->o.parts && !lists_new(one, &t->o))
+        return false;
     one->scratch = calloc(1, t->o.scratch_size + 1);
     one->turns = t->o.show ? calloc(frames, sizeof *one->turns) : NULL;
     return batch_begin(&one->b, memory, frames, frames << 10) && one->scratch && (one->turns || !t->o.show);
@@ -372,6 +458,9 @@ static bool thread_new(struct thread *one, struct turns *t, void *memory)
 
 static void thread_free(struct thread *one)
 {
+    for (unsigned i = 0; one->parts && i < one->t->o.parts; i++)
+        free(one->parts[i].of);
+    free(one->parts);
     batch_end(&one->b);
     buf_free(&one->said);
     buf_free(&one->text);
@@ -398,8 +487,8 @@ static void run(struct turns *t, bool at_once)
 {
     struct thread *me = &t->threads[0];
 
-    while (!at_once && atomic_load(&t->taken) < ALONE && !is_over(me))
-        if (!write_one(me) && !take_one(me) && !pass_one(me))
+    while (!at_once && atomic_load(&t->stages[t->n_stages - 1].next) < ALONE && !is_over(me))
+        if (!write_one(me) && !go_through(me))
             read_one(me);
     if (!is_over(me))
         start(t);
@@ -416,7 +505,9 @@ bool turns_run(const struct turns_opts *o)
     if (!t)
         return false;
     t->o = *o;
-    t->o.threads = min_u32(cores_threads(o->threads, o->show ? TURNS_MOST : TURNS_THREADS), TURNS_MOST);
+    t->o.threads = min_u32(cores_threads(o->threads, o->show || o->parts ? TURNS_MOST : TURNS_THREADS), TURNS_MOST);
+    t->sorts = o->early || o->parts;
+    t->n_stages = t->sorts + max_u32(o->parts, 1);
     t->longest = t->known = o->longest;
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->change, NULL);

@@ -15,6 +15,11 @@
  *     one:    ... early 0  take 0   read 2  dissect 2  early 2  take 2 ...
  *     other:  ...          early 1  take 1  read 3 ...
  *
+ * Or take() is shared out: packets are those of several parts that share nothing, and each part has turns of its own:
+ *
+ *     one:    ... sort 0  part A of 0  part B of 0  read 2  dissect 2  sort 2  part A of 2 ...
+ *     other:  ...         sort 1       part A of 1  part B of 1  read 3 ...
+ *
  * If packets are shown, the thread makes the text of its batch while others take theirs, and writes it when the text
  * of all batches before was written. What is shown does not depend on the number of threads. */
 #ifndef RDMATRACE_CORES_TURNS_H
@@ -27,7 +32,7 @@
 struct cap_merge;
 struct chunks;
 
-#define TURNS_THREADS 4  /* threads of use: one takes at a time */
+#define TURNS_THREADS 4  /* threads of use, where one takes at a time */
 #define TURNS_MOST    16 /* threads, however many are asked for: more of them would wait for their turns */
 /* Frames of a batch, at most; it is full with as many KiB, too. Of a single file half as many frames are read at once,
  * and are a batch: the next thread reads to memory of its own, and finds no record in the caches of another processor.
@@ -37,6 +42,11 @@ struct chunks;
 #define TURNS_FRAMES 2048 /* nothing is shown */
 #define TURNS_LINES  1024 /* a line is shown of each */
 #define TURNS_TREES  256  /* more than that */
+
+#define TURNS_PARTS 64 /* parts, at most */
+/* What part_of() says in place of a part: the packet is one of all, or there are enough. */
+#define TURNS_ALL    TURNS_PARTS
+#define TURNS_ENOUGH (TURNS_PARTS + 1)
 
 /* How a packet is shown that was taken. */
 struct turn {
@@ -48,7 +58,7 @@ struct turn {
 
 struct turns_opts {
     /* 2 to CORES_MAX, of which TURNS_MOST at most are started, at once. 0: as many as there are processors, at most
-     * TURNS_THREADS, or TURNS_MOST with show(); they are started when files are not small */
+     * TURNS_THREADS, or TURNS_MOST with show() or parts; they are started when files are not small */
     unsigned threads;
     uint32_t frames; /* of a batch: TURNS_* */
     struct decode_opts decode;
@@ -73,6 +83,17 @@ struct turns_opts {
     /* Take a packet, by one thread at a time, any; without show() it is gone when the function returns. False:
      * enough. */
     bool (*take)(void *user, struct pkt *p, struct turn *turn);
+    /* With `parts`, 2 to TURNS_PARTS, in place of all above from early() on; nothing is shown. part_of() gets each
+     * packet first, by one thread at a time, and says whose it is: 0 to parts - 1, TURNS_ALL, or TURNS_ENOUGH: it is
+     * none's, and no more are read. take_part() gets it then; a part is in one thread at a time, any, and sees its
+     * packets in order. fetch_part() and ahead_part() are as fetch() and ahead(). part_taken() follows the packets of a
+     * batch; false: the part has enough. */
+    unsigned parts;
+    unsigned (*part_of)(void *user, struct pkt *p);
+    void (*take_part)(void *user, unsigned part, const struct pkt *p);
+    bool (*part_taken)(void *user, unsigned part);
+    void (*fetch_part)(void *user, unsigned part);
+    void (*ahead_part)(void *user, unsigned part, const struct frame *f);
     /* Append a packet, by any thread, also while others take or show theirs. Its frame, note and times are as take()
      * left them. `scratch`: `scratch_size` bytes of the thread, zero at first. NULL: nothing is shown. */
     void (*show)(void *user, void *scratch, struct buf *text, const struct pkt *p, uint32_t tag);

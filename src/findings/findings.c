@@ -52,7 +52,7 @@ struct tally *findings_tally(struct findings *r, const struct finding *f)
     while (r->tallies[i].key && r->tallies[i].key != key)
         i = (i + 1) & (TALLIES - 1);
     if (!r->tallies[i].key) {
-        if (r->n_tallies >= TALLIES / 2)
+        if (r->n_tallies >= FINDINGS_KINDS)
             return NULL;
         r->n_tallies++;
         r->tallies[i].key = key;

@@ -73,8 +73,10 @@ bool findings_take(struct findings *r, const struct findings *from, size_t i, ui
 void findings_sum(struct findings *r, const struct findings *from);
 /* After the last findings_take(): what is counted with finding `i` of `from`, as so many like it are kept. */
 void findings_count_more(struct findings *r, const struct findings *from, size_t i, uint32_t conn);
-/* Whether so many parts can be made one: else it would depend on their order what is kept. */
-bool findings_fit(const struct findings *const *parts, size_t n);
+/* How many kinds of findings are told apart, by rule, verdict, connection and tap. Parts that have FINDINGS_KINDS
+ * together cannot be made one: it would depend on their order what is kept. */
+#define FINDINGS_KINDS 32768
+uint32_t findings_kinds(const struct findings *r);
 /* Why packets were not judged, or only in part. */
 enum unjudged {
     UNJUDGED_ICRC,   /* their ICRCs were not inserted yet: no rule was */

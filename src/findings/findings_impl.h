@@ -4,7 +4,7 @@
 
 #include "src/findings/findings.h"
 
-#define TALLIES 65536 /* size of the hash table of tallies, a power of two */
+#define TALLIES (2 * FINDINGS_KINDS) /* size of the hash table of tallies, a power of two */
 
 /* Number of findings with the same rule, verdict and connection. */
 struct tally {

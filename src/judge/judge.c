@@ -178,9 +178,10 @@ static void note_capture(struct judge *j, const struct pkt *p)
 {
     const struct frame *f = p->frame;
 
-    j->drops += f->drops;
-    if (UNLIKELY(f->drops))
+    if (UNLIKELY(f->drops)) {
+        judge_drops(j, f->file, f->drops);
         observer_incomplete(j->observer);
+    }
     j->untimed += !f->has_ts;
     if (LIKELY(stamps_take(&j->stamps, f)))
         return;
@@ -203,7 +204,8 @@ static inline void note_cut(struct judge *j, const struct pkt *p)
 
 void judge_drops(struct judge *j, uint16_t file, uint64_t drops)
 {
-    (void)file;
+    if (!j->drops)
+        j->drops_file = file;
     j->drops += drops;
 }
 
@@ -464,6 +466,7 @@ static void note_cut_end(struct judge *j)
 
 static void note_capture_end(struct judge *j)
 {
+    j->file = j->drops_file;
     if (j->drops)
         judge_note_as(j, RULE_CAP_02, FLOW_NONE, 0, "the capture lost frames: {seen}",
                       say(j, "%s dropped", count_str(j->drops, "frame")),

@@ -114,6 +114,23 @@ struct findings *judge_findings(struct judge *j);
  * of `owners`, and gets packets of others only if they tell more than their two addresses (src/scan/first.h); one
  * process `leads`. False without memory. */
 bool judge_share(struct judge *j, const struct conn_owners *owners, bool leads);
+/* Why it cannot be shared out, as far as the packets so far show it; NULL: it can. */
+const char *judge_share_why(const struct judge *j);
+/* What a judge has used of tables that all parts must have room for together, so far. */
+enum judge_use {
+    USED_FLOWS,
+    USED_ROOM,   /* bytes of evidence, at the most */
+    USED_KINDS,  /* of findings */
+    USED_SIGHTS, /* blocks of PSNs */
+    USED_CNPS,   /* for unknown queue pairs */
+    JUDGE_USES,
+};
+void judge_used(const struct judge *j, uint64_t used[JUDGE_USES]);
+/* Why judge `j` alone has no room for all that parts have used, NULL: it has. */
+const char *judge_room_why(const struct judge *j, const uint64_t used[JUDGE_USES]);
+/* Whether the first request of a queue pair had MigReq set, and whether any had it clear: with both, in whatever parts,
+ * it cannot be shared out either. */
+void judge_share_moves(const struct judge *j, bool *arrives, bool *stays);
 /* After the last packet, before the end: when the latest frame of a tap (conn_tap_of()) was captured, whoever got it.
  */
 void judge_last_frame(struct judge *j, uint32_t tap, ns_t ts);

@@ -78,7 +78,7 @@ struct judge {
     uint64_t packets, foreign, cut, untimed, backwards, drops, malformed;
     uint32_t cut_frame, backwards_frame;
     uint32_t n_short; /* packets that end before their length says, as a mirror cuts them, or a fault of the network */
-    uint16_t cut_file, backwards_file;
+    uint16_t cut_file, backwards_file, drops_file;
     ns_t cut_ts;
     ns_t at_ts; /* at the end: time of the frame about which something is found next; 0: time_of() finds it */
     uint64_t last_found_frame; /* number of the latest frame with a failure, and its file; 0: none */

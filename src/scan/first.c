@@ -90,6 +90,15 @@ bool first_seen(struct first *f, const struct pkt *p, uint64_t sender)
     return tells;
 }
 
+bool is_of_pair(const struct pkt *p)
+{
+    unsigned odd = PKT_MALFORMED | PKT_SHORT;
+
+    if (!(p->have & H_BTH) || p->icrc == CRC_BAD || p->flags & odd || !p->op->name || p->bth.dqpn <= 1)
+        return false;
+    return !(p->op->ext & (H_DETH | ~p->have)) && !(p->op->flags & OPF_CNP);
+}
+
 int64_t *first_last(const struct first *f, uint32_t n)
 {
     int64_t *last = malloc((n + (size_t)1) * sizeof *last);

@@ -27,6 +27,13 @@ struct first {
 };
 /* Whether the frame of `p` tells anything of its tap; `sender`: a hash of its source address. */
 bool first_seen(struct first *f, const struct pkt *p, uint64_t sender);
+/* Whether the packet concerns its two addresses only. CNPs concern all to whom their sender may send some. */
+bool is_of_pair(const struct pkt *p);
+/* Number of the highest interface of which there was a frame, plus 1. */
+static inline uint32_t first_taps(const struct first *f)
+{
+    return f->n_taps;
+}
 /* The time of the latest frame of each of `n` interfaces, INT64_MIN: it has none. The caller frees it. NULL without
  * memory. */
 int64_t *first_last(const struct first *f, uint32_t n);

@@ -107,16 +107,6 @@ static void leave_out(struct scan *s, const struct pkt *p, uint64_t pair, struct
 
 /* --- A frame ---------------------------------------------------------------------------------- */
 
-/* Whether the packet concerns its two addresses only. CNPs concern all to whom their sender may send some. */
-static bool is_of_pair(const struct pkt *p)
-{
-    unsigned odd = PKT_MALFORMED | PKT_SHORT;
-
-    if (!(p->have & H_BTH) || p->icrc == CRC_BAD || p->flags & odd || !p->op->name || p->bth.dqpn <= 1)
-        return false;
-    return !(p->op->ext & (H_DETH | ~p->have)) && !(p->op->flags & OPF_CNP);
-}
-
 static void take_frame(struct scan *s, const struct frame *f)
 {
     static const struct decode_opts decode = {.verify = true};

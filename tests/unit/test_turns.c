@@ -193,6 +193,135 @@ Test(turns, when_one_has_taken_enough_all_threads_end, .timeout = 60)
     }
 }
 
+/* --- Parts ------------------------------------------------------------------------------------- */
+
+#define PARTS    3
+#define ALL_EACH 10 /* one frame in so many is of all parts */
+
+/* What parts have taken. */
+struct shares {
+    struct log l;       /* for read_frame() */
+    uint32_t n_sorted;  /* packets that part_of() got */
+    uint32_t enough_at; /* the packet that is enough; 0: none */
+    uint32_t stop_at;   /* the packet with which part 1 has enough; 0: none */
+    struct {
+        _Alignas(64) uint32_t last, n; /* its latest packet, and how many it took */
+        atomic_uint inside;            /* threads that are in it */
+        uint32_t n_fetched;
+        pthread_t by; /* who took the latest one */
+        bool stopped;
+    } of[PARTS];
+};
+
+static unsigned whose(uint32_t number)
+{
+    return number % ALL_EACH ? number * 7 / 5 % PARTS : TURNS_ALL;
+}
+
+static unsigned part_of(void *user, struct pkt *p)
+{
+    struct shares *s = user;
+    uint32_t number = (uint32_t)p->frame->number;
+
+    cr_assert_eq(number, ++s->n_sorted);
+    return number == s->enough_at ? TURNS_ENOUGH : whose(number);
+}
+
+static void take_part(void *user, unsigned part, const struct pkt *p)
+{
+    struct shares *s = user;
+    uint32_t number = (uint32_t)p->frame->number;
+
+    cr_assert_eq(atomic_fetch_add(&s->of[part].inside, 1), 0);
+    cr_assert(whose(number) == part || whose(number) == TURNS_ALL);
+    cr_assert_gt(number, s->of[part].last);
+    s->of[part].last = number;
+    s->of[part].by = pthread_self();
+    s->of[part].n++;
+    s->of[part].stopped |= part == 1 && number == s->stop_at;
+    atomic_fetch_sub(&s->of[part].inside, 1);
+}
+
+static bool part_taken(void *user, unsigned part)
+{
+    const struct shares *s = user;
+
+    return !s->of[part].stopped;
+}
+
+static void fetch_part(void *user, unsigned part)
+{
+    struct shares *s = user;
+
+    cr_assert(!s->of[part].n || !pthread_equal(s->of[part].by, pthread_self()));
+    s->of[part].n_fetched++;
+}
+
+static void share_out(struct shares *s, unsigned threads)
+{
+    const struct turns_opts o = {.threads = threads,
+                                 .frames = TURNS_TREES,
+                                 .read = read_frame,
+                                 .reader = &s->l,
+                                 .parts = PARTS,
+                                 .part_of = part_of,
+                                 .take_part = take_part,
+                                 .part_taken = part_taken,
+                                 .fetch_part = fetch_part,
+                                 .user = s};
+
+    cr_assert(turns_run(&o));
+}
+
+/* Packets of `part` up to number `n`. */
+static uint32_t n_of(unsigned part, uint32_t n)
+{
+    uint32_t sum = 0;
+
+    for (uint32_t i = 1; i <= n; i++)
+        sum += whose(i) == part || whose(i) == TURNS_ALL;
+    return sum;
+}
+
+Test(turns, each_part_takes_its_packets_in_order, .timeout = 60)
+{
+    uint32_t n_fetched = 0;
+
+    for (unsigned threads = 2; threads <= THREADS; threads++) {
+        struct shares s = {.l.frames = MANY};
+        share_out(&s, threads);
+        cr_assert_eq(s.n_sorted, MANY);
+        for (unsigned i = 0; i < PARTS; i++) {
+            cr_assert_eq(s.of[i].n, n_of(i, MANY), "part %u", i);
+            n_fetched += s.of[i].n_fetched;
+        }
+    }
+    cr_assert_gt(n_fetched, 0);
+}
+
+Test(turns, parts_get_no_packet_behind_the_one_that_is_enough, .timeout = 60)
+{
+    for (unsigned threads = 2; threads <= THREADS; threads++) {
+        struct shares s = {.l.frames = MANY, .enough_at = MANY / 3};
+        share_out(&s, threads);
+        cr_assert_eq(s.n_sorted, MANY / 3);
+        for (unsigned i = 0; i < PARTS; i++)
+            cr_assert_eq(s.of[i].n, n_of(i, MANY / 3 - 1), "part %u", i);
+    }
+}
+
+Test(turns, when_a_part_has_enough_no_more_is_read, .timeout = 60)
+{
+    for (unsigned threads = 2; threads <= THREADS; threads++) {
+        struct shares s = {.l.frames = MANY, .stop_at = MANY / 2};
+        while (whose(s.stop_at) != 1)
+            s.stop_at++;
+        share_out(&s, threads);
+        cr_assert_geq(s.l.n_read, s.stop_at);
+        cr_assert_leq(s.l.n_read, s.stop_at + TURNS_TREES * (threads + 1));
+    }
+}
+
 /* --- What a note points to --------------------------------------------------------------------- */
 
 /* Packets that are kept until the capture was taken to its end, and their text when they were taken. */

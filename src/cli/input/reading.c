@@ -6,6 +6,7 @@
 #include "src/cap/reorder.h"
 #include "src/cli/cli.h"
 #include "src/cli/runs/hosts_part.h"
+#include "src/cli/runs/owners.h"
 #include "src/conn/annotate.h"
 #include "src/cores/cores.h"
 #include "src/cores/turns.h"
@@ -232,7 +233,46 @@ static void on_fetch_early(void *user)
  * that the command has. */
 static bool has_own_turns(const struct trace_cmd *cmd, const struct trace *t)
 {
-    return cmd->judge && t->observer && !t->anonymizer && !t->share && !t->context && !t->streams && !t->marked;
+    return cmd->judge && t->observer && !t->owners && !t->anonymizer && !t->share && !t->context && !t->streams &&
+           !t->marked;
+}
+
+/* Turns of the parts of t->owners. */
+static unsigned on_part_of(void *user, struct pkt *p)
+{
+    const struct input *i = user;
+
+    networks_apply(i->t->first.networks, p);
+    i->t->frames++;
+    return owners_part_of(i->t->owners, p);
+}
+
+static void on_part(void *user, unsigned part, const struct pkt *p)
+{
+    const struct input *i = user;
+
+    judge_packet(owners_judge(i->t->owners, part), p);
+}
+
+static bool on_part_taken(void *user, unsigned part)
+{
+    const struct input *i = user;
+
+    return owners_go_on(i->t->owners, part);
+}
+
+static void on_fetch_part(void *user, unsigned part)
+{
+    const struct input *i = user;
+
+    judge_fetch(owners_judge(i->t->owners, part));
+}
+
+static void on_ahead_part(void *user, unsigned part, const struct frame *f)
+{
+    const struct input *i = user;
+
+    judge_expect(owners_judge(i->t->owners, part), f);
 }
 
 static bool by_turns(struct input *i)
@@ -251,6 +291,12 @@ static bool by_turns(struct input *i)
                                  .fetch = on_fetch,
                                  .ahead = i->cmd->expect ? on_ahead : NULL,
                                  .take = on_turn,
+                                 .parts = i->t->owners ? owners_parts(i->t->owners) : 0,
+                                 .part_of = on_part_of,
+                                 .take_part = on_part,
+                                 .part_taken = on_part_taken,
+                                 .fetch_part = on_fetch_part,
+                                 .ahead_part = on_ahead_part,
                                  .user = i};
 
     return turns_run(&o);

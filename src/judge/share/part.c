@@ -106,10 +106,8 @@ void part_pack(struct pack *k, struct part *p)
     PACK_ALL(k, p->facts, p->n_facts, pack_fact);
     PACK_ALL(k, p->choices, p->n_choices, pack_choice);
     PACK(k, p->foreign);
-    PACK(k, p->flows);
-    PACK(k, p->room);
-    PACK(k, p->sights);
-    PACK(k, p->cnps);
+    for (unsigned i = 0; i < JUDGE_USES; i++)
+        PACK(k, p->used[i]);
     PACK(k, p->cut);
     PACK(k, p->cut_frame);
     PACK(k, p->cut_file);

@@ -167,26 +167,17 @@ static const char *why_not_together(struct judge *j)
 {
     const struct share *s = j->share;
     struct part sum = {0};
-    const struct findings **all = calloc(s->n_parts, sizeof *all);
-    bool fit;
+    const char *why;
 
-    for (uint32_t i = 0; all && i < s->n_parts; i++) {
-        all[i] = s->part[i].findings;
-        sum.flows += s->part[i].flows;
-        sum.room += s->part[i].room;
-        sum.sights += s->part[i].sights;
-        sum.cnps += s->part[i].cnps;
+    for (uint32_t i = 0; i < s->n_parts; i++) {
+        for (unsigned k = 0; k < JUDGE_USES; k++)
+            sum.used[k] += s->part[i].used[k];
         sum.arrives |= s->part[i].arrives;
         sum.stays |= s->part[i].stays;
     }
-    fit = all && findings_fit(all, s->n_parts);
-    free(all);
-    if (!fit || sum.sights > CONN_SIGHTS)
-        return fit ? "there are more PSNs than are kept" : "there are more kinds of findings than are kept";
-    if (sum.flows > observer_flows(j->observer) || sum.room > j->room->limit / 2)
-        return ROOM_IS_SHORT;
-    if (sum.cnps > UNKNOWN_CNPS)
-        return "there are too many CNPs for unknown queue pairs";
+    why = judge_room_why(j, sum.used);
+    if (why)
+        return why;
     if (sum.arrives && sum.stays && s->n_parts > 1)
         return "queue pairs may have migrated";
     if (are_marks_compared(s))
@@ -208,7 +199,8 @@ static bool begin_replay(struct part *p)
         numbers += p->numbers[i].c.what == FLOW_NUMBERED;
     }
     p->then = calloc(findings_n(p->findings) + 1, sizeof *p->then);
-    return conn_replayed_new(&p->replayed, flows, numbers) && p->then;
+    p->until = calloc(numbers + (size_t)1, sizeof *p->until);
+    return conn_replayed_new(&p->replayed, flows, numbers) && p->then && p->until;
 }
 
 /* Read a part. */
@@ -267,6 +259,8 @@ static void replay_change(struct judge *j, struct part *p, const struct numberin
     bool same = order_compare(&e->at, &s->replayed) == 0;
 
     s->damaged |= !conn_replay(j->conns, &p->replayed, &e->c, same);
+    if (e->c.what == NUMBER_ENDED && !s->damaged)
+        p->until[e->c.number] = number_of(j, p, e->c.number);
     s->replayed = e->at;
 }
 
@@ -274,6 +268,12 @@ static void replay_finding(struct judge *j, struct part *p, uint32_t index)
 {
     p->then[index] = number_of(j, p, findings_at(p->findings, index)->conn);
     findings_take(j->findings, p->findings, index, p->then[index]);
+}
+
+/* The number of the connection of a finding when the last one of its kind may have been counted. */
+static uint32_t number_until(const struct judge *j, const struct part *p, uint32_t number)
+{
+    return number < p->replayed.n_numbers && p->until[number] ? p->until[number] : number_of(j, p, number);
 }
 
 /* Whether findings that a part has only counted may be of a connection that had several numbers then in one process, as
@@ -286,7 +286,7 @@ static bool are_counts_of_several(const struct judge *j)
         for (uint32_t k = 0; k < findings_n(s->part[i].findings); k++) {
             const struct part *p = &s->part[i];
             const struct finding *f = findings_at(p->findings, k);
-            if (f->times > 1 && p->then[k] && p->then[k] != number_of(j, p, f->conn))
+            if (f->times > 1 && p->then[k] && p->then[k] != number_until(j, p, f->conn))
                 return true;
         }
     return false;
@@ -312,7 +312,7 @@ void judge_parts_sum(struct judge *j)
         const struct part *p = &j->share->part[i];
         findings_sum(j->findings, p->findings);
         for (uint32_t k = 0; k < findings_n(p->findings); k++)
-            findings_count_more(j->findings, p->findings, k, number_of(j, p, findings_at(p->findings, k)->conn));
+            findings_count_more(j->findings, p->findings, k, p->then[k]);
     }
 }
 

@@ -21,22 +21,32 @@
 
 /* --- A part ----------------------------------------------------------------------------------- */
 
-static void on_numbered(void *user, enum conn_numbered what, uint32_t a, uint32_t b)
+static void note_change(struct share *s, uint32_t n, const struct conn_change *c)
 {
-    (void)a;
-    (void)b;
-    if (what == NUMBER_TAKEN)
-        judge_share_not(user, "there are connections of TCP");
+    if (grow((void **)&s->numbers, s->n_numbers, sizeof *s->numbers))
+        s->numbers[s->n_numbers++] = (struct numbering){s->at, n, *c};
+    else
+        s->no_memory = true;
 }
 
 static void on_changed(void *user, const struct conn_change *c)
 {
     struct share *s = ((struct judge *)user)->share;
 
-    if (grow((void **)&s->numbers, s->n_numbers, sizeof *s->numbers))
-        s->numbers[s->n_numbers++] = (struct numbering){s->at, s->n++, *c};
-    else
-        s->no_memory = true;
+    s->changed = s->n++;
+    note_change(s, s->n++, c);
+}
+
+/* A number ends with the latest change: its place is before that of the change. */
+static void on_numbered(void *user, enum conn_numbered what, uint32_t a, uint32_t b)
+{
+    struct share *s = ((struct judge *)user)->share;
+
+    (void)b;
+    if (what == NUMBER_TAKEN)
+        judge_share_not(user, "there are connections of TCP");
+    if (what == NUMBER_CHANGED)
+        note_change(s, s->changed, &(struct conn_change){.what = NUMBER_ENDED, .number = a});
 }
 
 bool judge_share(struct judge *j, const struct conn_owners *owners, bool leads)
@@ -155,6 +165,7 @@ void judge_share_free(struct judge *j)
         free(s->part[i].choices);
         conn_replayed_free(&s->part[i].replayed);
         free(s->part[i].then);
+        free(s->part[i].until);
     }
     zeros_free(s->born, s->n_born, sizeof *s->born);
     free(s->found);
@@ -194,29 +205,59 @@ struct flow_fact *judge_flow_facts(struct judge *j, uint32_t *n)
 
 /* --- The end ---------------------------------------------------------------------------------- */
 
-/* What cannot be shared out by what the end shows. */
-static const char *why_not_alone(struct judge *j)
+const char *judge_share_why(const struct judge *j)
 {
-    struct conn_counts n = conn_counts(j->conns);
-
     if (j->share->no_memory)
         return "out of memory";
     if (conn_has_paths(j->conns))
         return "connections have alternate paths";
-    if (n.evicted || j->flows_lost || j->room->refused)
+    if (conn_counts(j->conns).evicted || j->flows_lost || j->room->refused)
         return ROOM_IS_SHORT;
     if (j->n_bad_icrc == BAD_ICRCS)
         return "there are too many wrong ICRCs";
+    return j->share->why_not;
+}
+
+void judge_share_moves(const struct judge *j, bool *arrives, bool *stays)
+{
+    *arrives = j->share->arrives;
+    *stays = j->share->stays;
+}
+
+void judge_used(const struct judge *j, uint64_t used[JUDGE_USES])
+{
+    struct conn_counts n = conn_counts(j->conns);
+
+    used[USED_FLOWS] = n.flows;
+    used[USED_ROOM] = j->room->most;
+    used[USED_KINDS] = findings_kinds(j->findings);
+    used[USED_SIGHTS] = n.sights;
+    used[USED_CNPS] = j->n_unknown_cnp;
+}
+
+const char *judge_room_why(const struct judge *j, const uint64_t used[JUDGE_USES])
+{
+    if (used[USED_KINDS] >= FINDINGS_KINDS)
+        return "there are more kinds of findings than are kept";
+    if (used[USED_SIGHTS] > CONN_SIGHTS)
+        return "there are more PSNs than are kept";
+    if (used[USED_FLOWS] > observer_flows(j->observer) || used[USED_ROOM] > j->room->limit / 2)
+        return ROOM_IS_SHORT;
+    return used[USED_CNPS] > UNKNOWN_CNPS ? "there are too many CNPs for unknown queue pairs" : NULL;
+}
+
+/* What cannot be shared out by what the end shows. */
+static const char *why_not_alone(const struct judge *j)
+{
     for (unsigned i = 0; i < ICRC_SOURCES; i++)
         if (j->icrc_sources.of[i].bad && !j->icrc_sources.of[i].good)
             return "no ICRC of some senders is right";
-    return j->share->why_not;
+    return judge_share_why(j);
 }
 
 const char *judge_save(struct judge *j, struct pack *k)
 {
     struct share *s = j->share;
-    struct conn_counts n = conn_counts(j->conns);
     struct part p = {.findings = j->findings,
                      .found = s->found,
                      .numbers = s->numbers,
@@ -224,10 +265,6 @@ const char *judge_save(struct judge *j, struct pack *k)
                      .choices = j->chosen.of,
                      .n_choices = j->chosen.n,
                      .foreign = j->foreign,
-                     .flows = n.flows,
-                     .room = j->room->most,
-                     .sights = n.sights,
-                     .cnps = j->n_unknown_cnp,
                      .cut = j->cut,
                      .cut_frame = j->cut_frame,
                      .cut_file = j->cut_file,
@@ -238,6 +275,7 @@ const char *judge_save(struct judge *j, struct pack *k)
 
     if (why)
         return why;
+    judge_used(j, p.used);
     p.facts = judge_flow_facts(j, &p.n_facts);
     memcpy(p.skewed, j->skewed, sizeof p.skewed);
     memcpy(p.compares, s->compares, sizeof p.compares);

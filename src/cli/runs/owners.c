@@ -1,0 +1,240 @@
+/* layer 4 (tool): pairs of addresses shared out among parts of this process. */
+#include "src/cli/runs/owners.h"
+
+#include "apart.h"
+#include "pack.h"
+#include "room.h"
+#include "src/cli/runs/parts.h"
+#include "src/conn/addr.h"
+#include "src/cores/turns.h"
+#include "src/scan/first.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* Packets of all parts are of use while they are one in so many: each part judges them, or looks at them at least. */
+#define ALL_ONE_IN   8
+#define LOOK_AT_FROM 4096 /* packets, when that is looked at first; then at twice as many, and so on */
+
+/* A part may use so many times as much memory as if all used as much; all together use that of one judge. */
+#define UNEVEN 2
+
+/* A part, and what its thread writes. */
+struct owner {
+    _Alignas(64) struct judge *judge;
+    const char *why; /* it cannot be one of several */
+    uint64_t used[JUDGE_USES];
+    struct buf found;
+};
+
+struct owners {
+    const struct judge *whole;
+    unsigned n;
+    size_t n_files;
+    struct owner of[TURNS_PARTS];
+    /* Of who sorts. */
+    _Alignas(64) struct first *first; /* by file */
+    struct place {
+        ns_t ts;
+        uint64_t number;
+        uint16_t file;
+    } latest;
+    ns_t first_ts;
+    uint64_t packets, of_all;
+    _Alignas(64) atomic_bool arrives, stays; /* judge_share_moves() of any part */
+    _Atomic uint64_t used[JUDGE_USES];       /* by all */
+    const char *why;                         /* packets cannot be shared out */
+};
+
+struct owners *owners_new(const struct judge *whole, const struct judge_opts *opts, unsigned n, size_t n_files)
+{
+    struct judge_opts each = *opts;
+    struct owners *o = apart_new(1, sizeof *o);
+    bool ok;
+
+    if (!o)
+        return NULL;
+    o->whole = whole;
+    o->n = n;
+    o->n_files = n_files;
+    o->latest.ts = INT64_MIN;
+    o->first = calloc(n_files, sizeof *o->first);
+    each.memory = (opts->memory ? opts->memory : ROOM_DEFAULT) / n * UNEVEN;
+    ok = o->first != NULL;
+    for (unsigned i = 0; i < n && ok; i++) {
+        struct conn_owners mine = part_owners(i + 1, n);
+        o->of[i].judge = judge_new(&each);
+        ok = o->of[i].judge && judge_share(o->of[i].judge, &mine, i == 0);
+    }
+    if (ok)
+        return o;
+    owners_free(o);
+    return NULL;
+}
+
+void owners_free(struct owners *o)
+{
+    if (!o)
+        return;
+    for (unsigned i = 0; i < o->n; i++) {
+        judge_free(o->of[i].judge);
+        buf_free(&o->of[i].found);
+    }
+    for (size_t i = 0; o->first && i < o->n_files; i++)
+        first_free(&o->first[i]);
+    free(o->first);
+    free(o);
+}
+
+unsigned owners_parts(const struct owners *o)
+{
+    return o->n;
+}
+
+struct judge *owners_judge(const struct owners *o, unsigned part)
+{
+    return o->of[part].judge;
+}
+
+/* --- Packets ---------------------------------------------------------------------------------- */
+
+/* Whether the order of the packets is that in which findings of several parts are sorted. */
+static bool is_behind(const struct place *a, const struct place *b)
+{
+    if (a->ts != b->ts)
+        return a->ts > b->ts;
+    return a->file != b->file ? a->file > b->file : a->number > b->number;
+}
+
+static unsigned not_shared(struct owners *o, const char *why)
+{
+    o->why = why;
+    return TURNS_ENOUGH;
+}
+
+/* At 4096 packets, at 8192 ... */
+static bool are_too_many_of_all(const struct owners *o)
+{
+    bool look = o->packets >= LOOK_AT_FROM && !(o->packets & (o->packets - 1));
+
+    return UNLIKELY(look) && o->of_all > o->packets / ALL_ONE_IN;
+}
+
+unsigned owners_part_of(struct owners *o, const struct pkt *p)
+{
+    const struct frame *f = p->frame;
+    struct place at = {f->ts, f->number, f->file};
+    struct conn_addr src, dst;
+    bool tells;
+
+    if (UNLIKELY(!f->has_ts || !is_behind(&at, &o->latest)))
+        return not_shared(o, "packets do not follow each other in time");
+    o->latest = at;
+    conn_addr_of(p, &src, &dst);
+    o->first_ts = o->packets ? o->first_ts : f->ts;
+    tells = first_seen(&o->first[f->file], p, conn_addr_hash(&src));
+    o->packets++;
+    if (LIKELY(is_of_pair(p) && !tells))
+        return conn_owner_in(&src, &dst, f->file) * o->n / CONN_OWNERS;
+    o->of_all++;
+    return are_too_many_of_all(o) ? not_shared(o, "most packets concern all connections") : TURNS_ALL;
+}
+
+/* Whether there is room for what all parts use, once this part's use is counted. */
+static const char *count_use(struct owners *o, struct owner *mine)
+{
+    uint64_t used[JUDGE_USES], all[JUDGE_USES];
+
+    judge_used(mine->judge, used);
+    if (memcmp(used, mine->used, sizeof used) == 0)
+        return NULL;
+    for (unsigned i = 0; i < JUDGE_USES; i++) {
+        atomic_fetch_add(&o->used[i], used[i] - mine->used[i]);
+        mine->used[i] = used[i];
+        all[i] = atomic_load(&o->used[i]);
+    }
+    return judge_room_why(o->whole, all);
+}
+
+bool owners_go_on(struct owners *o, unsigned part)
+{
+    struct owner *mine = &o->of[part];
+    bool arrives, stays;
+
+    judge_share_moves(mine->judge, &arrives, &stays);
+    if (arrives && !atomic_load(&o->arrives))
+        atomic_store(&o->arrives, true);
+    if (stays && !atomic_load(&o->stays))
+        atomic_store(&o->stays, true);
+    if (!mine->why)
+        mine->why = judge_share_why(mine->judge);
+    if (!mine->why)
+        mine->why = count_use(o, mine);
+    if (!mine->why && atomic_load(&o->arrives) && atomic_load(&o->stays))
+        mine->why = "queue pairs may have migrated";
+    return !mine->why;
+}
+
+ns_t owners_first(const struct owners *o)
+{
+    return o->first_ts;
+}
+
+void owners_drops(struct owners *o, uint16_t file, uint64_t drops)
+{
+    for (unsigned i = 0; i < o->n; i++)
+        judge_drops(o->of[i].judge, file, drops);
+}
+
+/* --- The end ---------------------------------------------------------------------------------- */
+
+/* All parts know when the last frame of each tap was captured. False without memory. */
+static bool tell_last_frames(const struct owners *o, struct judge *j)
+{
+    bool ok = true;
+
+    for (size_t i = 0; i < o->n_files && ok; i++) {
+        uint32_t n = first_taps(&o->first[i]);
+        int64_t *last = first_last(&o->first[i], n);
+        for (uint32_t k = 0; last && k < n; k++)
+            judge_last_frame(j, (uint32_t)i << 16 | k, last[k]);
+        ok = last != NULL;
+        free(last);
+    }
+    return ok;
+}
+
+/* What a part has found, as bytes; then its judge is of no more use. */
+static const char *end_part(const struct owners *o, struct owner *mine, bool unread)
+{
+    struct pack k = {.out = &mine->found};
+    const char *why;
+
+    if (mine->why)
+        return mine->why;
+    if (unread)
+        judge_unread(mine->judge);
+    if (!tell_last_frames(o, mine->judge))
+        return "out of memory";
+    judge_part_end(mine->judge);
+    why = judge_save(mine->judge, &k);
+    judge_free(mine->judge);
+    mine->judge = NULL;
+    return mine->found.err ? "out of memory" : why;
+}
+
+const char *owners_join(struct owners *o, struct judge *whole, uint64_t packets, bool unread)
+{
+    struct pack parts[TURNS_PARTS];
+    const char *why = o->why;
+
+    for (size_t i = 0; i < o->n_files && !why; i++)
+        if (o->first[i].lost)
+            why = "there are more senders or interfaces than are kept";
+    for (unsigned i = 0; i < o->n && !why; i++) {
+        why = end_part(o, &o->of[i], unread);
+        parts[i] = (struct pack){.p = (const uint8_t *)o->of[i].found.p,
+                                 .end = (const uint8_t *)o->of[i].found.p + o->of[i].found.len};
+    }
+    return why ? why : judge_absorb(whole, parts, o->n, packets, o->n_files);
+}

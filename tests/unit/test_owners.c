@@ -1,0 +1,213 @@
+/* layer 5 (test): pairs of addresses shared out among parts of a process find what one judge finds. */
+#include "src/cli/runs/owners.h"
+
+#include "src/cap/cap.h"
+#include "src/cores/turns.h"
+#include "src/findings/findings.h"
+#include "zeros.h"
+
+#include <criterion/criterion.h>
+#include <glob.h>
+#include <stdlib.h>
+
+#define MOST 3 /* parts */
+
+static const struct decode_opts decode = {.verify = true};
+
+/* A capture, and how its frames are changed. */
+struct capture {
+    const char *path;
+    uint32_t snap;  /* bytes that are left of each frame; 0: all */
+    uint32_t wrong; /* number of a frame whose last byte is wrong; 0: none */
+    uint32_t early; /* number of a frame that is one second earlier; 0: none */
+};
+
+/* Call `take` for each packet. */
+static void read_all(const struct capture *c, void (*take)(void *user, struct pkt *p), void *user)
+{
+    struct cap *in;
+    struct cap_error err;
+    struct frame f;
+    struct pkt p;
+
+    cr_assert_eq(cap_open(&in, c->path, 0, NULL, &err), 0, "%s", c->path);
+    while (cap_next(in, &f) > 0) {
+        uint8_t *own = memcpy(malloc(f.caplen + 1), f.data, f.caplen);
+        f.caplen = c->snap && f.caplen > c->snap ? c->snap : f.caplen;
+        if (f.number == c->wrong)
+            own[f.caplen - 1] ^= 1;
+        if (f.number == c->early)
+            f.ts -= NS_PER_S;
+        f.data = own;
+        pkt_decode(&p, &f, &decode);
+        take(user, &p);
+        free(own);
+    }
+    cap_close(in);
+}
+
+static void take_one(void *user, struct pkt *p)
+{
+    judge_packet(user, p);
+}
+
+/* What is found, as text. */
+static void tell(struct judge *j, const char *path, struct buf *b)
+{
+    const struct findings_opts o = {.files = &path, .n_files = 1, .ifaces = 1, .assumptions = "", .verbose = true};
+
+    findings_text(judge_findings(j), &o, b);
+}
+
+struct shared {
+    struct owners *o;
+    uint64_t packets;
+    unsigned taken[MOST]; /* by each part */
+    bool over;
+};
+
+static void share(void *user, struct pkt *p)
+{
+    struct shared *s = user;
+    unsigned part = s->over ? TURNS_ENOUGH : owners_part_of(s->o, p);
+
+    s->packets++;
+    s->over |= part == TURNS_ENOUGH;
+    for (unsigned i = 0; i < owners_parts(s->o) && !s->over; i++) {
+        if (part != i && part != TURNS_ALL)
+            continue;
+        judge_packet(owners_judge(s->o, i), p);
+        s->taken[i]++;
+        s->over |= !owners_go_on(s->o, i);
+    }
+}
+
+/* Why `n` parts do not serve; NULL: they have found the same as one judge. `packets`: of the parts that have any, how
+ * many got fewer than all. */
+static const char *compare(const struct capture *c, unsigned n, unsigned *apart)
+{
+    const struct judge_opts opts = {.ack_timeout = -1, .retry_cnt = -1};
+    struct judge *one = judge_new(&opts), *whole = judge_new(&opts);
+    struct shared s = {.o = owners_new(whole, &opts, n, 1)};
+    struct buf said = {0}, together = {0};
+    const char *why;
+
+    read_all(c, take_one, one);
+    judge_end(one);
+    tell(one, c->path, &said);
+    read_all(c, share, &s);
+    why = owners_join(s.o, whole, s.packets, false);
+    *apart = 0;
+    for (unsigned i = 0; i < n; i++)
+        *apart += s.taken[i] > 0 && s.taken[i] < s.packets;
+    if (!why) {
+        judge_parts_end(whole);
+        tell(whole, c->path, &together);
+        cr_expect_str_eq(buf_str(&together), buf_str(&said), "%s in %u parts, frames cut to %u", c->path, n, c->snap);
+    }
+    owners_free(s.o);
+    judge_free(one);
+    judge_free(whole);
+    buf_free(&said);
+    buf_free(&together);
+    return why;
+}
+
+/* Of cut frames a finding is counted for each: those of a flow before its connection is known, and after. */
+Test(owners, parts_find_what_one_judge_finds)
+{
+    unsigned joined = 0, apart = 0, all = 0, some;
+    glob_t files;
+
+    cr_assert_eq(glob("captures/*.pcap*", 0, NULL, &files), 0);
+    for (size_t i = 0; i < files.gl_pathc; i++)
+        for (unsigned n = 2; n <= MOST; n++)
+            for (unsigned cut = 0; cut < 2; cut++, all++)
+                if (!compare(&(struct capture){files.gl_pathv[i], .snap = cut ? 80 : 0}, n, &some)) {
+                    joined++;
+                    apart += some;
+                }
+    globfree(&files);
+    cr_expect_gt(joined * 4, all * 3, "%u of %u", joined, all);
+    cr_expect_gt(apart, 50, "in few captures parts had packets of their own: %u of %u", apart, all);
+}
+
+/* One damaged packet concerns all parts: nobody knows whose it was. */
+Test(owners, a_damaged_packet_does_not_end_the_parts)
+{
+    unsigned apart;
+
+    cr_expect_null(compare(&(struct capture){"captures/rping_ipv4.pcap", .wrong = 20}, 2, &apart));
+}
+
+Test(owners, frames_that_do_not_follow_each_other_in_time_are_not_shared_out)
+{
+    unsigned apart;
+    const char *why = compare(&(struct capture){"captures/rping_ipv4.pcap", .early = 20}, 2, &apart);
+
+    cr_assert_not_null(why);
+    cr_expect_str_eq(why, "packets do not follow each other in time");
+}
+
+/* --- What all parts must have room for --------------------------------------------------------- */
+
+Test(owners, all_parts_together_have_the_room_of_one_judge)
+{
+    struct judge *j = judge_new(&(struct judge_opts){.memory = UINT64_C(1) << 20});
+    uint64_t used[JUDGE_USES] = {0};
+
+    cr_expect_null(judge_room_why(j, used));
+    used[USED_FLOWS] = 128; /* of 8192 bytes each */
+    cr_expect_null(judge_room_why(j, used));
+    used[USED_FLOWS]++;
+    cr_expect_not_null(judge_room_why(j, used));
+    used[USED_FLOWS] = 0;
+    for (unsigned i = 0; i < JUDGE_USES; i++) {
+        used[i] = UINT32_MAX;
+        cr_expect_not_null(judge_room_why(j, used), "use %u", i);
+        used[i] = 0;
+    }
+    judge_free(j);
+}
+
+/* Packets between two hosts, each on another queue pair, that ask for room; those of a part go on until all have used
+ * it up. */
+Test(owners, parts_end_early_where_memory_is_short)
+{
+    const struct judge_opts opts = {.memory = UINT64_C(64) * 8192, .ack_timeout = -1, .retry_cnt = -1};
+    struct judge *whole = judge_new(&opts);
+    struct owners *o = owners_new(whole, &opts, 2, 1);
+    uint8_t data[60] = {
+        [12] = 8, [14] = 0x45, [17] = 46,   [22] = 64,   [23] = 17, [26] = 10,           [29] = 1,    [30] = 10,
+        [33] = 2, [34] = 0xc0, [36] = 0x12, [37] = 0xb7, [39] = 26, [42] = OP_SEND_ONLY, [44] = 0xff, [45] = 0xff};
+    unsigned n = 0;
+    bool go_on = true;
+
+    for (; n < 1000 && go_on; n++) {
+        struct frame f = {.data = data,
+                          .caplen = sizeof data,
+                          .len = sizeof data,
+                          .number = n + 1,
+                          .ts = n,
+                          .has_ts = true,
+                          .linktype = LINK_ETHERNET};
+        struct pkt p;
+        unsigned part;
+        data[48] = (uint8_t)(n >> 8);
+        data[49] = (uint8_t)n;
+        data[47] = 1;
+        pkt_decode(&p, &f, &(struct decode_opts){.verify = false});
+        cr_assert(p.have & H_BTH);
+        part = owners_part_of(o, &p);
+        for (unsigned i = 0; i < 2 && part != TURNS_ENOUGH; i++)
+            if (part == i || part == TURNS_ALL) {
+                judge_packet(owners_judge(o, i), &p);
+                go_on &= owners_go_on(o, i);
+            }
+    }
+    cr_expect_not(go_on);
+    cr_expect_lt(n, 200, "%u flows", n);
+    cr_expect_not_null(owners_join(o, whole, n, false));
+    owners_free(o);
+    judge_free(whole);
+}
