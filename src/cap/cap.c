@@ -252,6 +252,16 @@ void cap_read_at_a_time(struct cap *c, size_t n)
     c->src.step = n;
 }
 
+void cap_claim(struct cap *c, unsigned others)
+{
+    source_claim(&c->src, others);
+}
+
+void cap_fetch(struct cap *c, unsigned thread)
+{
+    source_fetch(&c->src, thread);
+}
+
 bool cap_runs_out(const struct cap *c)
 {
     size_t n = source_left(&c->src);

@@ -158,6 +158,20 @@ uint8_t *chunks_get(struct chunks *c, uint8_t *old, size_t n, size_t *size)
     return k->bytes;
 }
 
+void chunks_use(struct chunks *c, uint8_t *old, uint8_t *bytes)
+{
+    struct chunk *k = chunk_of(bytes);
+
+    chunks_put(c, old);
+    c->got += k->size;
+    k->since = c->w ? window_taken(c->w) : 0;
+}
+
+unsigned chunks_reader(const struct chunks *c)
+{
+    return c->who;
+}
+
 bool chunks_are_others(const struct chunks *c, uint8_t *bytes)
 {
     return chunk_of(bytes)->owner != c->who;

@@ -101,6 +101,18 @@ void cap_merge_read_at_a_time(struct cap_merge *m, size_t n)
         cap_read_at_a_time(m->inputs[0].cap, n);
 }
 
+void cap_merge_claim(struct cap_merge *m, unsigned others)
+{
+    if (m->n == 1)
+        cap_claim(m->inputs[0].cap, others);
+}
+
+void cap_merge_fetch(struct cap_merge *m, unsigned thread)
+{
+    if (m->n == 1)
+        cap_fetch(m->inputs[0].cap, thread);
+}
+
 int cap_merge_caps(struct cap_merge **out, struct cap *const *caps, size_t n)
 {
     struct cap_merge *m = apart_new(1, sizeof *m);

@@ -1,6 +1,7 @@
 /* layer 1 (io): the bytes of a file in order: a buffer that read() or a decompressor fills. */
 #include "src/cap/source.h"
 
+#include "apart.h"
 #include "src/cap/chunks.h"
 
 #include <errno.h>
@@ -10,6 +11,17 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+/* Bytes in front of what a thread has claimed: for the beginning of a record that ends there. */
+#define HEAD 65536
+
+/* What a thread has claimed. */
+struct piece {
+    _Alignas(64) uint8_t *bytes; /* its memory, from HEAD on; NULL: it has claimed nothing */
+    size_t size, want;           /* bytes of memory; bytes that are claimed */
+    uint64_t at;                 /* its first byte, counted as source.raw */
+    size_t got;                  /* bytes that were read */
+};
 
 /* Bytes that identify the compression of a file. */
 #define MAGIC_SIZE 4
@@ -36,24 +48,38 @@ static bool source_wait(struct source *s)
     return true;
 }
 
+/* read(); of a regular file the bytes from `at` on, counted as s->raw. */
+static ssize_t read_at(const struct source *s, void *p, size_t n, uint64_t at)
+{
+    ssize_t got;
+
+    do
+        got = s->regular ? pread(s->fd, p, n, (off_t)(s->start + at)) : read(s->fd, p, n);
+    while (got < 0 && errno == EINTR);
+    return got;
+}
+
+static void count_read(struct source *s, size_t n)
+{
+    s->raw += n;
+    if (s->size && s->raw > s->size)
+        s->size = s->raw; /* the file grows */
+}
+
 ssize_t source_read_fd(struct source *s, void *p, size_t n)
 {
     ssize_t got;
 
     if (!source_wait(s))
         return 0;
-    do
-        got = read(s->fd, p, n);
-    while (got < 0 && errno == EINTR);
+    got = read_at(s, p, n, s->raw);
     if (got < 0) {
         got = -errno;
         snprintf(s->why, sizeof s->why, "read: %s", strerror(errno));
     } else if (got == 0) {
         got = source_ended(s);
     } else {
-        s->raw += (uint64_t)got;
-        if (s->size && s->raw > s->size)
-            s->size = s->raw; /* the file grows */
+        count_read(s, (size_t)got);
     }
     return got;
 }
@@ -103,10 +129,89 @@ static bool source_is_full(const struct source *s, size_t n)
     return (size_t)(s->buf + s->buf_cap - s->p) < n || s->p == s->end;
 }
 
+/* --- What threads read between their turns --------------------------------------------------- */
+
+static void drop_piece(struct source *s, struct piece *p)
+{
+    chunks_put(s->chunks, p->bytes);
+    *p = (struct piece){.bytes = NULL};
+}
+
+/* Where the bytes begin that others do not read before: behind what they have claimed; or, if that was read already, as
+ * a batch was longer than thought, behind what they will read. */
+static uint64_t unclaimed(const struct source *s, unsigned others)
+{
+    uint64_t ahead = s->raw + (uint64_t)others * s->step;
+
+    return s->claimed > ahead ? s->claimed : ahead;
+}
+
+void source_claim(struct source *s, unsigned others)
+{
+    bool may = s->regular && s->chunks && !s->unpacker && !s->eof && !s->err && s->at_a_time > 2 * HEAD;
+    struct piece *p;
+
+    if (may && !s->pieces)
+        s->pieces = apart_new(CHUNKS_THREADS, sizeof *s->pieces);
+    if (!may || !s->pieces)
+        return;
+    p = &s->pieces[chunks_reader(s->chunks)];
+    drop_piece(s, p);
+    s->claimed = unclaimed(s, others);
+    if (s->claimed >= s->size || !(p->bytes = chunks_get(s->chunks, NULL, s->at_a_time, &p->size)))
+        return;
+    p->want = s->step && s->step < p->size - HEAD ? s->step : p->size - HEAD;
+    p->at = s->claimed;
+    s->claimed += p->want;
+}
+
+void source_fetch(struct source *s, unsigned thread)
+{
+    struct piece *p = s->pieces ? &s->pieces[thread] : NULL;
+    ssize_t got = 1;
+
+    while (p && p->bytes && p->got < p->want && got > 0) {
+        got = read_at(s, p->bytes + HEAD + p->got, p->want - p->got, p->at + p->got);
+        p->got += got > 0 ? (size_t)got : 0;
+    }
+}
+
+/* The bytes of the piece follow those at hand: these move in front of them. */
+static void use_piece(struct source *s, struct piece *p)
+{
+    size_t left = source_left(s);
+    uint8_t *to = p->bytes + HEAD - left;
+
+    s->base = source_offset(s) - (uint64_t)(to - p->bytes);
+    memcpy(to, s->p, left);
+    chunks_use(s->chunks, s->buf, p->bytes);
+    s->buf = p->bytes;
+    s->buf_cap = p->size;
+    s->has_frames = false;
+    s->p = to;
+    s->end = p->bytes + HEAD + p->got;
+    count_read(s, p->got);
+    *p = (struct piece){.bytes = NULL};
+}
+
+/* What the thread whose turn it is has read ahead; NULL: nothing that is not known yet. */
+static struct piece *own_piece(struct source *s)
+{
+    struct piece *p = s->pieces ? &s->pieces[chunks_reader(s->chunks)] : NULL;
+
+    return p && p->bytes && p->got && p->at >= s->raw ? p : NULL;
+}
+
 const uint8_t *source_fill(struct source *s, size_t n)
 {
+    struct piece *ahead = own_piece(s);
+
     if (s->eof || s->err)
         return NULL;
+    if (ahead && ahead->at == s->raw && source_left(s) <= HEAD) {
+        use_piece(s, ahead);
+        return source_peek(s, n);
+    }
     if (source_is_full(s, n) && !source_room(s, n))
         return NULL;
     while (source_left(s) < n) {
@@ -114,6 +219,8 @@ const uint8_t *source_fill(struct source *s, size_t n)
         size_t room = (size_t)(s->buf + s->buf_cap - to);
         if (s->step && room > s->step)
             room = s->step;
+        if (ahead && ahead->at > s->raw && room > ahead->at - s->raw)
+            room = ahead->at - s->raw;
         ssize_t got = s->unpacker ? unpack_read(s, to, room) : source_read_fd(s, to, room);
         if (got < 0)
             s->err = (int)got;
@@ -126,7 +233,7 @@ const uint8_t *source_fill(struct source *s, size_t n)
     return s->p;
 }
 
-/* Skip up to `n` bytes of a regular file by lseek(); the buffer is empty. Returns their number. */
+/* Skip up to `n` bytes of a regular file; the buffer is empty. Returns their number. */
 static uint64_t source_jump(struct source *s, uint64_t n)
 {
     uint64_t rest = s->size > s->raw && !s->unpacker ? s->size - s->raw : 0;
@@ -134,7 +241,7 @@ static uint64_t source_jump(struct source *s, uint64_t n)
 
     if (n > rest)
         n = rest;
-    if (n < s->buf_cap || lseek(s->fd, (off_t)n, SEEK_CUR) < 0)
+    if (n < s->buf_cap)
         return 0;
     s->raw += n;
     s->base = source_offset(s) + n - (uint64_t)(to - s->buf);
@@ -206,6 +313,8 @@ int source_open(struct source *s, const char *path, const struct cap_opts *opts)
     }
     if (S_ISREG(st.st_mode)) {
         off_t at = lseek(s->fd, 0, SEEK_CUR);
+        s->regular = true;
+        s->start = at > 0 ? (uint64_t)at : 0;
         s->size = st.st_size > at ? (uint64_t)(st.st_size - at) : 0;
         posix_fadvise(s->fd, 0, 0, POSIX_FADV_SEQUENTIAL);
     } else {
@@ -220,6 +329,9 @@ int source_open(struct source *s, const char *path, const struct cap_opts *opts)
 void source_close(struct source *s)
 {
     unpack_stop(s);
+    for (unsigned i = 0; s->pieces && i < CHUNKS_THREADS; i++)
+        drop_piece(s, &s->pieces[i]);
+    free(s->pieces);
     if (s->chunks)
         chunks_put(s->chunks, s->buf);
     else

@@ -25,6 +25,10 @@ struct source {
     /* bytes of a regular file from where reading began (it may have grown since); 0: unknown */
     uint64_t size;
     uint64_t raw;               /* bytes read from fd */
+    bool regular;               /* a regular file, not a pipe */
+    uint64_t start;             /* of a regular file: offset at which reading began */
+    uint64_t claimed;           /* likewise: where the latest claim ends, counted as `raw` */
+    struct piece *pieces;       /* by thread: what it has claimed; NULL: nothing was */
     uint8_t *buf;               /* allocated buffer, of `chunks` if that is set */
     size_t buf_cap;             /* its size */
     size_t at_a_time;           /* its size unless a record is larger */
@@ -46,6 +50,13 @@ void source_close(struct source *s);
 
 /* Slow part of source_peek(): reads more bytes. */
 const uint8_t *source_fill(struct source *s, size_t n);
+
+/* With `chunks`: several threads take records by turns, and each reads the bytes for its next turn meanwhile. By the
+ * thread whose turn it is: claim what follows all that was claimed, for its next turn; `others` have a turn before.
+ * Not if that is impossible, as of a pipe, or there is no memory: then bytes are read when they are needed. */
+void source_claim(struct source *s, unsigned others);
+/* By thread number `thread` (chunks_begin()), between its turns: read what it has claimed. */
+void source_fetch(struct source *s, unsigned thread);
 
 /* The next `n` bytes (at most SOURCE_PEEK_MAX), contiguous, valid until the next call of any function here; NULL if the
  * input ends or fails before. Then source_left() bytes are left, and s->err is set after a failure. */

@@ -13,8 +13,7 @@ struct cores {
     struct pkt pkt;
 };
 
-/* Processors that this process may use. */
-static unsigned processors(void)
+unsigned cores_processors(void)
 {
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
@@ -24,12 +23,12 @@ static unsigned processors(void)
 
 bool cores_is_one(unsigned threads)
 {
-    return (threads ? threads : processors()) == 1;
+    return (threads ? threads : cores_processors()) == 1;
 }
 
 unsigned cores_threads(unsigned asked, unsigned most)
 {
-    return asked ? asked : max_u32(2, min_u32(processors(), most));
+    return asked ? asked : max_u32(2, min_u32(cores_processors(), most));
 }
 
 bool cores_start(pthread_t *id, void *(*run)(void *user), void *user)

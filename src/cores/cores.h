@@ -21,6 +21,8 @@ struct cores_opts {
     void *reader; /* its argument */
 };
 
+/* Processors that this process may use, CORES_MAX at most. */
+unsigned cores_processors(void);
 /* Whether one thread is to do all: it is asked for, or -- `threads` is 0 -- there is one processor. */
 bool cores_is_one(unsigned threads);
 /* Threads, where 2 to CORES_MAX are asked for; 0: as many as there are processors, two at least, `most` at most. */

@@ -16,7 +16,8 @@
 #define AHEAD 64 /* packets from ahead() until one is taken */
 #define FETCH 4  /* packets from batch_fetch() until one is used */
 /* How often a thread looks for work before it sleeps, some 0.4 ms: about what a batch takes. To be woken up takes long,
- * on a virtual machine most of all. */
+ * on a virtual machine most of all. Where there are more threads than processors, it would look while others have to
+ * wait for its processor. */
 #define LOOKS      20000
 #define READ_LEAST 32768 /* bytes that are read of a file at once, at least */
 #define ALONE      2     /* batches that are taken before other threads are started, if their number was not given */
@@ -54,6 +55,8 @@ struct thread {
     enum progress at;
     unsigned stage;          /* the one that the batch goes through next */
     uint64_t number;         /* of the batch */
+    bool has_next, fetched;  /* it has claimed a turn to read, and the bytes for it, which are read */
+    uint64_t next;           /* number of the batch that it reads then */
     struct part_list *parts; /* with parts: of each */
     struct turn *turns;      /* of each packet; NULL: nothing is shown */
     struct buf said;         /* of those whose text was appended when they were taken */
@@ -66,6 +69,7 @@ struct turns {
     struct thread *threads; /* o.threads; the first one is the caller's */
     void *batches;          /* memory of all batches, each after the other */
     unsigned n_started, n_stages;
+    unsigned looks; /* of who waits, before it sleeps */
     bool sorts; /* the first stage is early() or part_of(), which settles the packets */
     /* Of who settles, or takes: it writes them for each packet, so no line of the cache has anything of others, too. */
     _Alignas(64) struct longest longest; /* of the packets settled */
@@ -73,7 +77,9 @@ struct turns {
     /* Of who reads. */
     _Alignas(64) atomic_bool reading; /* somebody does */
     atomic_bool ended;                /* there are no more frames */
-    uint64_t n_read;
+    uint64_t n_given;                 /* batches whose turns to read were given away */
+    bool claims;                      /* threads claim their next turns, to read the bytes meanwhile */
+    _Atomic uint64_t n_read;          /* the batch that is read next */
     struct stage stages[STAGES];
     _Alignas(64) _Atomic uint64_t written; /* the batch whose text is written next */
     atomic_bool broken;                    /* write() wants no more, or a part */
@@ -136,26 +142,82 @@ static bool fill(struct thread *me)
     return true;
 }
 
-/* Read and dissect a batch, if nobody else reads. */
+static unsigned number_of(const struct thread *me)
+{
+    return (unsigned)(me - me->t->threads);
+}
+
+/* The thread reads the batch that nobody was to read so far; `now`: the one that is read. */
+static void give_next(struct thread *me, uint64_t now)
+{
+    struct turns *t = me->t;
+
+    me->has_next = true;
+    me->fetched = !t->claims;
+    me->next = t->n_given++;
+    if (t->claims)
+        cap_merge_claim(t->o.in, (unsigned)(me->next - now));
+}
+
+/* The thread's turn to read. */
+static void read_batch(struct thread *me)
+{
+    struct turns *t = me->t;
+
+    me->number = me->next;
+    me->has_next = false;
+    me->at = READ;
+    me->stage = 0;
+    if (!fill(me))
+        atomic_store(&t->ended, true);
+    else if (t->claims)
+        give_next(me, me->number + 1);
+    atomic_store(&t->n_read, me->number + 1);
+}
+
+/* Whether the thread may read, or is the next one that gets a turn. */
+static bool can_read(const struct thread *me)
+{
+    const struct turns *t = me->t;
+    bool is_next = !me->has_next || atomic_load(&t->n_read) == me->next;
+
+    return me->at == FREE && is_next && !atomic_load(&t->ended) && !atomic_load(&t->reading);
+}
+
+/* Read and dissect a batch, if it is the thread's turn and nobody else reads; or get a turn. */
 static bool read_one(struct thread *me)
 {
     struct turns *t = me->t;
 
-    if (me->at != FREE || atomic_load(&t->ended) || atomic_exchange(&t->reading, true))
+    if (!can_read(me) || atomic_exchange(&t->reading, true))
         return false;
     if (!atomic_load(&t->ended)) {
-        me->number = t->n_read++;
         if (t->o.chunks)
-            chunks_begin(t->o.chunks, me->number, (unsigned)(me - t->threads));
-        me->at = READ;
-        me->stage = 0;
-        if (!fill(me))
-            atomic_store(&t->ended, true);
+            chunks_begin(t->o.chunks, atomic_load(&t->n_read), number_of(me));
+        if (!me->has_next)
+            give_next(me, atomic_load(&t->n_read));
+        if (me->next == atomic_load(&t->n_read))
+            read_batch(me);
     }
     atomic_store(&t->reading, false);
     tell(t);
     if (me->at == READ)
         batch_dissect(&me->b, &t->o.decode);
+    return true;
+}
+
+static bool can_fetch(const struct thread *me)
+{
+    return me->at == FREE && me->has_next && !me->fetched && !atomic_load(&me->t->ended);
+}
+
+/* Read the bytes for the thread's next turn, while others have theirs. */
+static bool fetch_one(struct thread *me)
+{
+    if (!can_fetch(me))
+        return false;
+    cap_merge_fetch(me->t->o.in, number_of(me));
+    me->fetched = true;
     return true;
 }
 
@@ -379,11 +441,7 @@ static bool is_over(const struct thread *me)
 /* Whether there is something to do, or nothing any more. */
 static bool can_go_on(const struct thread *me)
 {
-    const struct turns *t = me->t;
-
-    if (can_go_through(me) || can_write(me))
-        return true;
-    return is_over(me) || (me->at == FREE && !atomic_load(&t->ended) && !atomic_load(&t->reading));
+    return can_go_through(me) || can_write(me) || can_fetch(me) || can_read(me) || is_over(me);
 }
 
 static inline void look_away(void)
@@ -397,7 +455,7 @@ static void wait_for_work(struct thread *me)
 {
     struct turns *t = me->t;
 
-    for (unsigned i = 0; i < LOOKS; i++) {
+    for (unsigned i = 0; i < t->looks; i++) {
         if (can_go_on(me))
             return;
         look_away();
@@ -413,7 +471,7 @@ static void wait_for_work(struct thread *me)
 static void work(struct thread *me)
 {
     while (!is_over(me))
-        if (!write_one(me) && !go_through(me) && !read_one(me))
+        if (!write_one(me) && !go_through(me) && !fetch_one(me) && !read_one(me))
             wait_for_work(me);
 }
 
@@ -488,7 +546,7 @@ static void run(struct turns *t, bool at_once)
     struct thread *me = &t->threads[0];
 
     while (!at_once && atomic_load(&t->stages[t->n_stages - 1].next) < ALONE && !is_over(me))
-        if (!write_one(me) && !go_through(me))
+        if (!write_one(me) && !go_through(me) && !fetch_one(me))
             read_one(me);
     if (!is_over(me))
         start(t);
@@ -506,8 +564,10 @@ bool turns_run(const struct turns_opts *o)
         return false;
     t->o = *o;
     t->o.threads = min_u32(cores_threads(o->threads, o->show || o->parts ? TURNS_MOST : TURNS_THREADS), TURNS_MOST);
+    t->claims = o->in && o->chunks && !o->show && t->o.threads > 2;
     t->sorts = o->early || o->parts;
     t->n_stages = t->sorts + max_u32(o->parts, 1);
+    t->looks = t->o.threads > cores_processors() ? 0 : LOOKS;
     t->longest = t->known = o->longest;
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->change, NULL);

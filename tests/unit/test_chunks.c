@@ -4,6 +4,8 @@
 #include "tests/unit/capfile.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <malloc.h>
 #include <zlib.h>
 
@@ -302,6 +304,122 @@ Test(chunks, a_thread_reads_to_memory_of_its_own)
     }
     cap_merge_close(in);
     chunks_free(c);
+    unlink(name);
+}
+
+/* --- Bytes that are read between turns --------------------------------------------------------- */
+
+/* Threads that take turns: each reads the records that are in memory, and before its turn the bytes that it claimed in
+ * the last one. */
+struct turns {
+    const char *name;
+    struct chunks *c;
+    struct cap_merge *in;
+    unsigned batch;
+    uint64_t frames;
+};
+
+static void begin_turns(struct turns *t, const char *name, size_t step)
+{
+    const struct cap_opts o = {.buffer = 136 << 10, .chunks = chunks_new(NULL)};
+    struct cap_error e;
+
+    *t = (struct turns){.name = name, .c = o.chunks};
+    cr_assert_eq(cap_merge_open(&t->in, &name, 1, &o, &e), 0, "%s", e.msg);
+    cap_merge_read_at_a_time(t->in, step);
+}
+
+static void end_turns(struct turns *t)
+{
+    cap_merge_close(t->in);
+    chunks_free(t->c);
+}
+
+/* Thread `who` reads a batch, of `most` frames at most, and claims what it reads `threads` turns later. False at the
+ * end. */
+static bool take_turn(struct turns *t, unsigned who, unsigned threads, unsigned most)
+{
+    struct frame f;
+    int rc = 1;
+
+    chunks_begin(t->c, t->batch++, who);
+    for (unsigned n = 0; n < most && (n == 0 || !cap_merge_runs_out(t->in)); n++) {
+        rc = cap_merge_next(t->in, &f);
+        if (rc != 1)
+            break;
+        cr_assert_eq(f.number, ++t->frames);
+        expect_data(&f);
+    }
+    cap_merge_claim(t->in, threads - 1);
+    chunks_done(t->c, t->batch);
+    return rc == 1;
+}
+
+/* Records longer than what is claimed, claims that were not read in time, batches that are full before, and threads
+ * that miss a turn. */
+Test(chunks, threads_read_for_their_next_turns)
+{
+    for (unsigned pcapng = 0; pcapng < 2; pcapng++) {
+        const struct made *m = capture(pcapng);
+        const char *name = file_of(m->p, m->len);
+        for (size_t step = 1000; step < 300000; step *= 3)
+            for (unsigned kind = 0; kind < 4; kind++) {
+                struct turns t;
+                unsigned who = 0;
+                begin_turns(&t, name, step);
+                do {
+                    who = kind == 3 && t.batch % 7 == 3 ? 2 : t.batch % 3;
+                    if (kind != 1 || t.batch % 5)
+                        cap_merge_fetch(t.in, who);
+                } while (take_turn(&t, who, 3, kind == 2 ? 3 : UINT_MAX));
+                cr_expect_gt(t.frames, 150);
+                cr_expect_eq(cap_error(cap_merge_file(t.in, 0))->err, 0);
+                cr_expect_eq(cap_info(cap_merge_file(t.in, 0))->consumed, m->len);
+                end_turns(&t);
+            }
+        unlink(name);
+    }
+}
+
+/* What is read before a turn is not read again. */
+Test(chunks, what_was_read_between_turns_is_used)
+{
+    static const uint8_t other[30000];
+    const struct made *m = capture(true);
+    const char *name = file_of(m->p, m->len);
+    struct turns t;
+    int fd;
+
+    begin_turns(&t, name, 30000);
+    for (unsigned i = 0; i < 4; i++)
+        take_turn(&t, i % 2, 2, UINT_MAX);
+    cap_merge_fetch(t.in, 0);
+    fd = open(name, O_WRONLY);
+    cr_assert_eq(pwrite(fd, other, sizeof other, (off_t)cap_info(cap_merge_file(t.in, 0))->consumed + 4000), 30000);
+    cr_expect(take_turn(&t, 0, 2, 8), "frames that were read before the file was changed");
+    close(fd);
+    end_turns(&t);
+    unlink(name);
+}
+
+Test(chunks, a_file_that_shrinks_between_turns_ends_there)
+{
+    const struct made *m = capture(true);
+    const char *name = file_of(m->p, m->len);
+    struct turns t;
+    bool more = true;
+
+    begin_turns(&t, name, 8192);
+    for (unsigned i = 0; i < 4; i++)
+        take_turn(&t, i % 2, 2, UINT_MAX);
+    cr_assert_eq(truncate(name, 200000), 0);
+    for (unsigned i = 0; i < 100 && more; i++) {
+        cap_merge_fetch(t.in, i % 2);
+        more = take_turn(&t, i % 2, 2, UINT_MAX);
+    }
+    cr_expect_not(more);
+    cr_expect_eq(cap_error(cap_merge_file(t.in, 0))->err, -EIO, "%s", cap_error(cap_merge_file(t.in, 0))->msg);
+    end_turns(&t);
     unlink(name);
 }
 
