@@ -70,7 +70,7 @@ struct turns {
     void *batches;          /* memory of all batches, each after the other */
     unsigned n_started, n_stages;
     unsigned looks; /* of who waits, before it sleeps */
-    bool sorts; /* the first stage is early() or part_of(), which settles the packets */
+    bool sorts;     /* the first stage is early() or part_of(), which settles the packets */
     /* Of who settles, or takes: it writes them for each packet, so no line of the cache has anything of others, too. */
     _Alignas(64) struct longest longest; /* of the packets settled */
     _Alignas(64) bool enough;
