@@ -44,15 +44,15 @@ enum {
 struct pkt {
     /* What is asked of every packet of RoCE comes first, in few lines of the cache: another thread may have decoded it.
      */
-    const struct frame *frame; /* always set */
-    const uint8_t *data;       /* frame->data */
-    uint32_t caplen;           /* frame->caplen */
-    uint32_t have;             /* always set: H_* bits of the headers that were captured in full */
-    uint32_t flags;            /* always set: PKT_* */
-    uint16_t n_layers;         /* always set */
-    uint8_t encap;             /* always set: enum encap */
-    uint8_t icrc;              /* always set: enum crc_status; CRC_UNKNOWN without opts.verify */
-    uint8_t vcrc;              /* always set: the same for the VCRC */
+    _Alignas(CACHE_LINE) const struct frame *frame; /* always set */
+    const uint8_t *data;                            /* frame->data */
+    uint32_t caplen;                                /* frame->caplen */
+    uint32_t have;                                  /* always set: H_* bits of the headers that were captured in full */
+    uint32_t flags;                                 /* always set: PKT_* */
+    uint16_t n_layers;                              /* always set */
+    uint8_t encap;                                  /* always set: enum encap */
+    uint8_t icrc;                                   /* always set: enum crc_status; CRC_UNKNOWN without opts.verify */
+    uint8_t vcrc;                                   /* always set: the same for the VCRC */
     /* Innermost IP header, or the GRH of RoCEv1 and native InfiniBand; set with H_IP4, H_IP6 or H_GRH. */
     uint8_t addr_len; /* always set: 4, 16 or 0 (no addresses) */
     uint8_t tos;      /* TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 */
@@ -87,13 +87,18 @@ struct pkt {
      * frame_times_see() sets them */
     ns_t since, delta, delta_displayed;
 
-    const char *why;   /* with PKT_MALFORMED: what is wrong; a constant text, or why_text */
-    uint32_t why_off;  /* with PKT_MALFORMED: offset of the error */
-    char why_text[80]; /* "truncated UDP header, 8 bytes needed" */
+    /* What is set for every packet, and asked of few. */
     uint32_t end;      /* offset of the packet's end according to the headers decoded so far; it may be above caplen */
+    uint8_t n_streams; /* of `streams`; pkt_decode() sets 0 */
     const char *unverified; /* with icrc == CRC_UNKNOWN: why the ICRC was not verified */
-    uint32_t icrc_want;     /* with CRC_GOOD or CRC_BAD: the ICRC as calculated, in the same byte order */
-    uint16_t vcrc_got;      /* as icrc_got for the VCRC, 2 bytes */
+    struct pkt_note note;   /* note.have is always set */
+    struct layer layers[PKT_LAYERS];
+
+    const char *why;    /* with PKT_MALFORMED: what is wrong; a constant text, or why_text */
+    uint32_t why_off;   /* with PKT_MALFORMED: offset of the error */
+    char why_text[80];  /* "truncated UDP header, 8 bytes needed" */
+    uint32_t icrc_want; /* with CRC_GOOD or CRC_BAD: the ICRC as calculated, in the same byte order */
+    uint16_t vcrc_got;  /* as icrc_got for the VCRC, 2 bytes */
     uint16_t vcrc_want;
 
     /* Further InfiniBand headers. */
@@ -108,16 +113,11 @@ struct pkt {
     struct immdt immdt;
     struct ieth ieth;
 
-    /* numbers of the conversations of its UDP and TCP headers, outermost first, from 0; STREAM_NONE: not known;
-     * pkt_decode() sets n_streams to 0 */
+    /* numbers of the conversations of its UDP and TCP headers, outermost first, from 0; STREAM_NONE: not known */
 #define PKT_STREAMS 4
     uint32_t streams[PKT_STREAMS];
-    uint8_t n_streams;
-    struct pkt_note note; /* note.have is always set */
     /* of layers with LAYER_MESSAGE: set by src/ulp, valid until its next packet */
     const uint8_t *message;
-
-    struct layer layers[PKT_LAYERS];
 };
 
 /* The first byte of a layer. */

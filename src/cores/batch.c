@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#define PKT_LINES 8 /* lines of struct pkt that are fetched: those before the upper protocols' */
+#define PKT_LINES 3 /* lines of struct pkt that are fetched: what is asked of every packet */
 
 /* Bytes for the copies of a batch: it may be all but full when the longest record comes, with its options and a comment
  * among them. */

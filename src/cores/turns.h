@@ -67,8 +67,9 @@ struct turns_opts {
      * chunks_done() of its batch, else only until the next call. False at the end. By one thread at a time, any. */
     bool (*read)(void *reader, struct frame *f, uint32_t *tag, bool *stays);
     void *reader; /* its argument */
-    /* The files that read() reads, with `chunks`; only read() and who calls it use them. NULL: there is none, or it is
-     * not known how they are read on. */
+    /* The files that read() reads, with `chunks`; only read() and who calls it use them. With more than two threads and
+     * without show() each thread also reads bytes of a single file between its turns (cap_claim()): there is little
+     * left that one thread at a time does. NULL: there is none, or it is not known how they are read on. */
     struct cap_merge *in;
     struct chunks *chunks; /* they are told of batches; NULL: no data stay where they are */
     /* Each packet before take() gets it, by one thread at a time, any. It may get packets behind the one with which
