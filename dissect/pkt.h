@@ -44,15 +44,15 @@ enum {
 struct pkt {
     /* What is asked of every packet of RoCE comes first, in few lines of the cache: another thread may have decoded it.
      */
-    _Alignas(CACHE_LINE) const struct frame *frame; /* always set */
-    const uint8_t *data;                            /* frame->data */
-    uint32_t caplen;                                /* frame->caplen */
-    uint32_t have;                                  /* always set: H_* bits of the headers that were captured in full */
-    uint32_t flags;                                 /* always set: PKT_* */
-    uint16_t n_layers;                              /* always set */
-    uint8_t encap;                                  /* always set: enum encap */
-    uint8_t icrc;                                   /* always set: enum crc_status; CRC_UNKNOWN without opts.verify */
-    uint8_t vcrc;                                   /* always set: the same for the VCRC */
+    const struct frame *frame; /* always set */
+    const uint8_t *data;       /* frame->data */
+    uint32_t caplen;           /* frame->caplen */
+    uint32_t have;             /* always set: H_* bits of the headers that were captured in full */
+    uint32_t flags;            /* always set: PKT_* */
+    uint16_t n_layers;         /* always set */
+    uint8_t encap;             /* always set: enum encap */
+    uint8_t icrc;              /* always set: enum crc_status; CRC_UNKNOWN without opts.verify */
+    uint8_t vcrc;              /* always set: the same for the VCRC */
     /* Innermost IP header, or the GRH of RoCEv1 and native InfiniBand; set with H_IP4, H_IP6 or H_GRH. */
     uint8_t addr_len; /* always set: 4, 16 or 0 (no addresses) */
     uint8_t tos;      /* TOS or traffic class: DSCP in the upper 6 bits, ECN in the lower 2 */
@@ -118,7 +118,10 @@ struct pkt {
     uint32_t streams[PKT_STREAMS];
     /* of layers with LAYER_MESSAGE: set by src/ulp, valid until its next packet */
     const uint8_t *message;
+    uint8_t to_the_line[8];
 };
+_Static_assert(sizeof(struct pkt) % CACHE_LINE == 0,
+               "packets of an array begin at the same place of a line of the cache");
 
 /* The first byte of a layer. */
 static inline const uint8_t *layer_bytes(const struct pkt *p, const struct layer *l)

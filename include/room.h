@@ -19,6 +19,7 @@ struct room {
     uint64_t most;  /* the most that `used` was */
     uint64_t limit; /* bytes: half of all memory */
     bool refused;   /* a table did not grow, so something outstanding was forgotten */
+    bool declined;  /* likewise, and something else was */
 };
 
 /* What `memory` bytes leave for tables that grow. */
@@ -43,6 +44,7 @@ static inline bool room_take(struct room *r, uint64_t bytes, bool outstanding)
         return true;
     if (r->used + bytes > (outstanding ? r->limit : r->limit / 2)) {
         r->refused |= outstanding;
+        r->declined |= !outstanding;
         return false;
     }
     r->used += bytes;

@@ -249,7 +249,12 @@ static uint64_t record_bytes(const struct cap *c, size_t n)
 
 void cap_read_at_a_time(struct cap *c, size_t n)
 {
-    c->src.step = n;
+    source_step(&c->src, n);
+}
+
+bool cap_claims(const struct cap *c)
+{
+    return source_claims(&c->src);
 }
 
 void cap_claim(struct cap *c, unsigned others)

@@ -153,6 +153,7 @@ bool cap_runs_out(const struct cap *c);
 void cap_read_at_a_time(struct cap *c, size_t n);
 /* With `chunks`: the thread that reads claims bytes of the file for its next turn, before which `others` have theirs;
  * between its turns it reads them. Both do nothing where the file cannot be read so, as if it is packed. */
+bool cap_claims(const struct cap *c); /* whether it can be read so */
 void cap_claim(struct cap *c, unsigned others);
 void cap_fetch(struct cap *c, unsigned thread);
 

@@ -22,7 +22,7 @@ bool chunks_are_many(const struct chunks *c);
 /* By any thread: nothing of batches before `batch` is used any more. */
 void chunks_done(struct chunks *c, uint64_t batch);
 /* Memory for at least `n` bytes, *size bytes, in place of `old`, which stays as it is while the window or a batch that
- * is not done has frames there. `old` NULL: of a file that is opened. NULL without memory: `old` stays in use. */
+ * is not done has frames there. `old` NULL: there is none. NULL without memory: `old` stays in use. */
 uint8_t *chunks_get(struct chunks *c, uint8_t *old, size_t n, size_t *size);
 /* `bytes`, which chunks_get() gave without `old`, take the place of `old` from now on. */
 void chunks_use(struct chunks *c, uint8_t *old, uint8_t *bytes);
@@ -30,7 +30,7 @@ void chunks_use(struct chunks *c, uint8_t *old, uint8_t *bytes);
 unsigned chunks_reader(const struct chunks *c);
 /* Whether another thread than the one that reads now has got this memory. */
 bool chunks_are_others(const struct chunks *c, uint8_t *bytes);
-/* A file is closed: `old` is not read to any more. NULL is allowed. */
+/* `old` is not read to any more. NULL is allowed. */
 void chunks_put(struct chunks *c, uint8_t *old);
 
 #endif

@@ -101,6 +101,11 @@ void cap_merge_read_at_a_time(struct cap_merge *m, size_t n)
         cap_read_at_a_time(m->inputs[0].cap, n);
 }
 
+bool cap_merge_claims(const struct cap_merge *m)
+{
+    return m->n == 1 && cap_claims(m->inputs[0].cap);
+}
+
 void cap_merge_claim(struct cap_merge *m, unsigned others)
 {
     if (m->n == 1)

@@ -25,7 +25,8 @@ int cap_merge_next(struct cap_merge *m, struct frame *f);
 bool cap_merge_runs_out(const struct cap_merge *m);
 /* So many bytes of the file are read at a time from now on, at most; several files are read as before. */
 void cap_merge_read_at_a_time(struct cap_merge *m, size_t n);
-/* cap_claim() and cap_fetch() of the file; several files are read in turns only. */
+/* cap_claims(), cap_claim() and cap_fetch() of the file; several files are read in turns only. */
+bool cap_merge_claims(const struct cap_merge *m);
 void cap_merge_claim(struct cap_merge *m, unsigned others);
 void cap_merge_fetch(struct cap_merge *m, unsigned thread);
 

@@ -146,9 +146,19 @@ static uint64_t unclaimed(const struct source *s, unsigned others)
     return s->claimed > ahead ? s->claimed : ahead;
 }
 
+bool source_claims(const struct source *s)
+{
+    return s->regular && s->chunks && !s->unpacker && s->at_a_time > 2 * HEAD;
+}
+
+void source_step(struct source *s, size_t n)
+{
+    s->step = source_claims(s) && n > s->at_a_time - HEAD ? s->at_a_time - HEAD : n;
+}
+
 void source_claim(struct source *s, unsigned others)
 {
-    bool may = s->regular && s->chunks && !s->unpacker && !s->eof && !s->err && s->at_a_time > 2 * HEAD;
+    bool may = source_claims(s) && !s->eof && !s->err;
     struct piece *p;
 
     if (may && !s->pieces)
@@ -194,34 +204,41 @@ static void use_piece(struct source *s, struct piece *p)
     *p = (struct piece){.bytes = NULL};
 }
 
-/* What the thread whose turn it is has read ahead; NULL: nothing that is not known yet. */
-static struct piece *own_piece(struct source *s)
+/* What the thread whose turn it is has read ahead; NULL: nothing, or it was read already. */
+static struct piece *own_piece(const struct source *s)
 {
     struct piece *p = s->pieces ? &s->pieces[chunks_reader(s->chunks)] : NULL;
 
     return p && p->bytes && p->got && p->at >= s->raw ? p : NULL;
 }
 
+/* Read on: up to what the thread has read ahead. Their number, 0 at the end, or a negative errno. */
+static ssize_t read_on(struct source *s, const struct piece *ahead)
+{
+    uint8_t *to = s->buf + (s->end - s->buf);
+    size_t room = (size_t)(s->buf + s->buf_cap - to);
+
+    if (s->step && room > s->step)
+        room = s->step;
+    if (ahead && ahead->at > s->raw && room > ahead->at - s->raw)
+        room = ahead->at - s->raw;
+    return s->unpacker ? unpack_read(s, to, room) : source_read_fd(s, to, room);
+}
+
 const uint8_t *source_fill(struct source *s, size_t n)
 {
-    struct piece *ahead = own_piece(s);
-
     if (s->eof || s->err)
         return NULL;
-    if (ahead && ahead->at == s->raw && source_left(s) <= HEAD) {
-        use_piece(s, ahead);
-        return source_peek(s, n);
-    }
-    if (source_is_full(s, n) && !source_room(s, n))
-        return NULL;
     while (source_left(s) < n) {
-        uint8_t *to = s->buf + (s->end - s->buf);
-        size_t room = (size_t)(s->buf + s->buf_cap - to);
-        if (s->step && room > s->step)
-            room = s->step;
-        if (ahead && ahead->at > s->raw && room > ahead->at - s->raw)
-            room = ahead->at - s->raw;
-        ssize_t got = s->unpacker ? unpack_read(s, to, room) : source_read_fd(s, to, room);
+        struct piece *ahead = own_piece(s);
+        ssize_t got;
+        if (ahead && ahead->at == s->raw && source_left(s) <= HEAD) {
+            use_piece(s, ahead);
+            continue;
+        }
+        if (source_is_full(s, n) && !source_room(s, n))
+            return NULL;
+        got = read_on(s, ahead);
         if (got < 0)
             s->err = (int)got;
         if (got == 0)
@@ -338,6 +355,8 @@ void source_close(struct source *s)
         free(s->buf);
     if (s->own_fd && s->fd >= 0)
         close(s->fd);
+    else if (s->regular) /* standard input: others go on behind what was read */
+        lseek(s->fd, (off_t)(s->start + s->raw), SEEK_SET);
     memset(s, 0, sizeof *s);
     s->fd = -1;
 }

@@ -32,7 +32,7 @@ struct source {
     uint8_t *buf;               /* allocated buffer, of `chunks` if that is set */
     size_t buf_cap;             /* its size */
     size_t at_a_time;           /* its size unless a record is larger */
-    size_t step;                /* bytes read at a time, at most; 0: as many as it has room for */
+    size_t step;                /* bytes read at a time, at most, source_step(); 0: as many as it has room for */
     struct chunks *chunks;      /* as in struct cap_opts */
     bool has_frames;            /* data of frames are in `buf` */
     bool eof;                   /* no more bytes follow */
@@ -55,6 +55,11 @@ const uint8_t *source_fill(struct source *s, size_t n);
  * thread whose turn it is: claim what follows all that was claimed, for its next turn; `others` have a turn before.
  * Not if that is impossible, as of a pipe, or there is no memory: then bytes are read when they are needed. */
 void source_claim(struct source *s, unsigned others);
+/* Whether the file can be read so, as far as it is known. */
+bool source_claims(const struct source *s);
+/* Read up to `n` bytes at a time from now on; fewer if there is no memory for so many in front of which the beginning
+ * of a record has room. */
+void source_step(struct source *s, size_t n);
 /* By thread number `thread` (chunks_begin()), between its turns: read what it has claimed. */
 void source_fetch(struct source *s, unsigned thread);
 
@@ -95,8 +100,8 @@ int unpack_start(struct source *s, const uint8_t *first, size_t n);
 /* Write up to `cap` uncompressed bytes to `out`. Returns their number, 0 at the end, negative errno with s->why set. */
 ssize_t unpack_read(struct source *s, uint8_t *out, size_t cap);
 void unpack_stop(struct source *s);
-/* read() that is repeated after a signal. Negative errno with s->why set, also if the file ends before its size at
- * opening. */
+/* read(), of a regular file pread(), that is repeated after a signal. Negative errno with s->why set, also if the file
+ * ends before its size at opening. */
 ssize_t source_read_fd(struct source *s, void *p, size_t n);
 
 #endif

@@ -188,7 +188,7 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
     }
     t->in = in.m;
     status = input_read(&in);
-    t->again = t->owners && cmd->join(t);
+    t->again |= t->owners && cmd->join(t);
     if (!t->again)
         status = conclude(cmd, t, status);
     if (t->live)
@@ -286,10 +286,10 @@ unsigned trace_may_apart(const struct trace *t)
     return t->cores || bytes >= APART_FROM ? min_u32(cores_threads(t->cores, TURNS_MOST), TURNS_MOST) : 0;
 }
 
-/* `share` NULL: one process, or what several have found. `apart`: in this process pairs of addresses may be shared out;
- * *again: they cannot, and nothing was printed. */
+/* `share` NULL: one process, or what several have found. `again` not NULL: in this process pairs of addresses may be
+ * shared out, if *again is false; it becomes true if all is to be read once more. */
 static int run_arguments(const struct trace_cmd *cmd, int argc, char **argv, struct trace_share *share, uint64_t *read,
-                         bool apart, bool *again)
+                         bool *again)
 {
     struct trace *t = trace_new(cmd);
     struct parts parts = {0};
@@ -300,7 +300,8 @@ static int run_arguments(const struct trace_cmd *cmd, int argc, char **argv, str
     t->decode.verify = true;
     t->share = share;
     t->silent = share != NULL;
-    t->may_apart = apart;
+    t->once_more = again && *again;
+    t->may_apart = again && !*again;
     status = capture_arguments(cmd, t, argc, argv);
     if (status == EXIT_OK && !t->answered && !share)
         status = open_parts(cmd, t, &parts);
@@ -309,7 +310,8 @@ static int run_arguments(const struct trace_cmd *cmd, int argc, char **argv, str
     write_out(t);
     if (read)
         *read = t->frames;
-    *again = t->again;
+    if (again)
+        *again = t->again;
     free(t->anonymizer);
     status = t->broken || parts.share.passed_over ? EXIT_BAD : status;
     parts_close(&parts, t->shards.runs);
@@ -320,15 +322,13 @@ static int run_arguments(const struct trace_cmd *cmd, int argc, char **argv, str
 
 int trace_part(const struct trace_cmd *cmd, int argc, char **argv, struct trace_share *share, uint64_t *read)
 {
-    bool again;
-
-    return run_arguments(cmd, argc, argv, share, read, false, &again);
+    return run_arguments(cmd, argc, argv, share, read, NULL);
 }
 
 int trace_main(const struct trace_cmd *cmd, int argc, char **argv)
 {
-    bool again;
-    int status = run_arguments(cmd, argc, argv, NULL, NULL, true, &again);
+    bool again = false;
+    int status = run_arguments(cmd, argc, argv, NULL, NULL, &again);
 
-    return again ? run_arguments(cmd, argc, argv, NULL, NULL, false, &again) : status;
+    return again ? run_arguments(cmd, argc, argv, NULL, NULL, &again) : status;
 }

@@ -123,7 +123,8 @@ struct trace {
     struct owners *owners;
     /* Internal. */
     bool may_apart;       /* start() may set `owners`: all can be read once more */
-    bool again;           /* set by join(): all is to be read once more, without `owners` */
+    bool again;           /* all is to be read once more, without `owners`: nothing was printed of the files */
+    bool once_more;       /* it is; what was said of the arguments is not said again */
     struct shards shards; /* whose files these are; not of trace_other_files() */
     struct buf unread_text;
     struct decode_opts decode;

@@ -55,7 +55,7 @@ struct thread {
     enum progress at;
     unsigned stage;          /* the one that the batch goes through next */
     uint64_t number;         /* of the batch */
-    bool has_next, fetched;  /* it has claimed a turn to read, and the bytes for it, which are read */
+    bool has_next, fetched;  /* it has a turn to read, `next`; the bytes that it claimed for that were read */
     uint64_t next;           /* number of the batch that it reads then */
     struct part_list *parts; /* with parts: of each */
     struct turn *turns;      /* of each packet; NULL: nothing is shown */
@@ -147,7 +147,7 @@ static unsigned number_of(const struct thread *me)
     return (unsigned)(me - me->t->threads);
 }
 
-/* The thread reads the batch that nobody was to read so far; `now`: the one that is read. */
+/* Give the thread the next turn to read that nobody has; `now`: the number of the batch whose turn it is. */
 static void give_next(struct thread *me, uint64_t now)
 {
     struct turns *t = me->t;
@@ -175,7 +175,7 @@ static void read_batch(struct thread *me)
     atomic_store(&t->n_read, me->number + 1);
 }
 
-/* Whether the thread may read, or is the next one that gets a turn. */
+/* Whether it is the thread's turn to read, or it has none and may get one; nobody else reads. */
 static bool can_read(const struct thread *me)
 {
     const struct turns *t = me->t;
@@ -564,7 +564,7 @@ bool turns_run(const struct turns_opts *o)
         return false;
     t->o = *o;
     t->o.threads = min_u32(cores_threads(o->threads, o->show || o->parts ? TURNS_MOST : TURNS_THREADS), TURNS_MOST);
-    t->claims = o->in && o->chunks && !o->show && t->o.threads > 2;
+    t->claims = o->in && o->chunks && !o->show && t->o.threads > 2 && cap_merge_claims(o->in);
     t->sorts = o->early || o->parts;
     t->n_stages = t->sorts + max_u32(o->parts, 1);
     t->looks = t->o.threads > cores_processors() ? 0 : LOOKS;

@@ -335,15 +335,15 @@ static void end_turns(struct turns *t)
     chunks_free(t->c);
 }
 
-/* Thread `who` reads a batch, of `most` frames at most, and claims what it reads `threads` turns later. False at the
+/* Thread `who` reads a batch, of `least` to `most` frames, and claims what it reads `threads` turns later. False at the
  * end. */
-static bool take_turn(struct turns *t, unsigned who, unsigned threads, unsigned most)
+static bool take_turn(struct turns *t, unsigned who, unsigned threads, unsigned least, unsigned most)
 {
     struct frame f;
     int rc = 1;
 
     chunks_begin(t->c, t->batch++, who);
-    for (unsigned n = 0; n < most && (n == 0 || !cap_merge_runs_out(t->in)); n++) {
+    for (unsigned n = 0; n < most && (n < least || !cap_merge_runs_out(t->in)); n++) {
         rc = cap_merge_next(t->in, &f);
         if (rc != 1)
             break;
@@ -371,7 +371,7 @@ Test(chunks, threads_read_for_their_next_turns)
                     who = kind == 3 && t.batch % 7 == 3 ? 2 : t.batch % 3;
                     if (kind != 1 || t.batch % 5)
                         cap_merge_fetch(t.in, who);
-                } while (take_turn(&t, who, 3, kind == 2 ? 3 : UINT_MAX));
+                } while (take_turn(&t, who, 3, 1, kind == 2 ? 3 : UINT_MAX));
                 cr_expect_gt(t.frames, 150);
                 cr_expect_eq(cap_error(cap_merge_file(t.in, 0))->err, 0);
                 cr_expect_eq(cap_info(cap_merge_file(t.in, 0))->consumed, m->len);
@@ -381,25 +381,56 @@ Test(chunks, threads_read_for_their_next_turns)
     }
 }
 
-/* What is read before a turn is not read again. */
-Test(chunks, what_was_read_between_turns_is_used)
+/* A pcapng file of more than `bytes` bytes. */
+static const char *long_file(size_t bytes)
 {
-    static const uint8_t other[30000];
-    const struct made *m = capture(true);
-    const char *name = file_of(m->p, m->len);
+    static struct made m;
+    const char *name;
+    int fd;
+
+    m.len = 0;
+    put_ethernet(&m, true);
+    name = file_of(m.p, m.len);
+    fd = open(name, O_WRONLY | O_APPEND);
+    for (unsigned k = 1; bytes > m.len;) {
+        bytes -= m.len;
+        for (m.len = 0; m.len + 4000 < sizeof m.p; k++)
+            put_packet(&m, 0, 1000 + k, k, size_of(k), size_of(k));
+        cr_assert_eq(write(fd, m.p, m.len), (ssize_t)m.len);
+    }
+    close(fd);
+    return name;
+}
+
+/* What is read before a turn is not read again: it is what the file was then. `missed`: a thread has read beyond what
+ * it had claimed, amid what the next one has. */
+static void expect_used(size_t step, unsigned missed)
+{
+    static const uint8_t other[20000];
+    const char *name = long_file(2 << 20);
     struct turns t;
     int fd;
 
-    begin_turns(&t, name, 30000);
-    for (unsigned i = 0; i < 4; i++)
-        take_turn(&t, i % 2, 2, UINT_MAX);
+    begin_turns(&t, name, step);
+    for (unsigned i = 0; i < 6; i++) {
+        cap_merge_fetch(t.in, i % 2);
+        take_turn(&t, i % 2, 2, i == missed ? 50 : 1, UINT_MAX);
+    }
     cap_merge_fetch(t.in, 0);
     fd = open(name, O_WRONLY);
-    cr_assert_eq(pwrite(fd, other, sizeof other, (off_t)cap_info(cap_merge_file(t.in, 0))->consumed + 4000), 30000);
-    cr_expect(take_turn(&t, 0, 2, 8), "frames that were read before the file was changed");
+    cr_assert_eq(pwrite(fd, other, sizeof other, (off_t)cap_info(cap_merge_file(t.in, 0))->consumed + 4000), 20000);
+    cr_expect(take_turn(&t, 0, 2, 1, 8), "step %zu: frames that were read before the file was changed", step);
     close(fd);
     end_turns(&t);
     unlink(name);
+}
+
+/* Also with more bytes a time than there is memory for, and once somebody has read too much. */
+Test(chunks, what_was_read_between_turns_is_used)
+{
+    expect_used(30000, UINT_MAX);
+    expect_used(300000, UINT_MAX);
+    expect_used(30000, 2);
 }
 
 Test(chunks, a_file_that_shrinks_between_turns_ends_there)
@@ -411,11 +442,11 @@ Test(chunks, a_file_that_shrinks_between_turns_ends_there)
 
     begin_turns(&t, name, 8192);
     for (unsigned i = 0; i < 4; i++)
-        take_turn(&t, i % 2, 2, UINT_MAX);
+        take_turn(&t, i % 2, 2, 1, UINT_MAX);
     cr_assert_eq(truncate(name, 200000), 0);
     for (unsigned i = 0; i < 100 && more; i++) {
         cap_merge_fetch(t.in, i % 2);
-        more = take_turn(&t, i % 2, 2, UINT_MAX);
+        more = take_turn(&t, i % 2, 2, 1, UINT_MAX);
     }
     cr_expect_not(more);
     cr_expect_eq(cap_error(cap_merge_file(t.in, 0))->err, -EIO, "%s", cap_error(cap_merge_file(t.in, 0))->msg);

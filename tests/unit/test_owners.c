@@ -4,7 +4,7 @@
 #include "src/cap/cap.h"
 #include "src/cores/turns.h"
 #include "src/findings/findings.h"
-#include "zeros.h"
+#include "src/judge/judge_impl.h"
 
 #include <criterion/criterion.h>
 #include <glob.h>
@@ -82,8 +82,8 @@ static void share(void *user, struct pkt *p)
     }
 }
 
-/* Why `n` parts do not serve; NULL: they have found the same as one judge. `packets`: of the parts that have any, how
- * many got fewer than all. */
+/* Why `n` parts do not serve; NULL: they have found the same as one judge. *apart: parts that got some packets, and not
+ * all. */
 static const char *compare(const struct capture *c, unsigned n, unsigned *apart)
 {
     const struct judge_opts opts = {.ack_timeout = -1, .retry_cnt = -1};
@@ -170,44 +170,93 @@ Test(owners, all_parts_together_have_the_room_of_one_judge)
     judge_free(j);
 }
 
-/* Packets between two hosts, each on another queue pair, that ask for room; those of a part go on until all have used
- * it up. */
+/* Something that is remembered only while there is room was forgotten: one judge may have room when the part has not.
+ */
+Test(owners, a_part_that_has_forgotten_the_past_is_none)
+{
+    struct judge *j = judge_new(&(struct judge_opts){.memory = UINT64_C(1) << 20});
+
+    cr_assert(judge_share(j, &(struct conn_owners){{1}}, true));
+    cr_expect_null(judge_share_why(j));
+    cr_expect(room_take(j->room, 1000, false));
+    cr_expect_null(judge_share_why(j));
+    cr_expect_not(room_take(j->room, 1 << 19, false));
+    cr_expect_str_eq(judge_share_why(j), ROOM_IS_SHORT);
+    judge_free(j);
+}
+
+/* A packet between two hosts, of a connection or to queue pair 1. */
+static void between_two(struct pkt *p, struct frame *f, uint8_t data[60], unsigned n, uint32_t qpn)
+{
+    static const uint8_t head[60] = {
+        [12] = 8, [14] = 0x45, [17] = 46,   [22] = 64,   [23] = 17, [26] = 10,           [29] = 1,    [30] = 10,
+        [33] = 2, [34] = 0xc0, [36] = 0x12, [37] = 0xb7, [39] = 26, [42] = OP_SEND_ONLY, [44] = 0xff, [45] = 0xff};
+
+    memcpy(data, head, sizeof head);
+    store_be32(data + 46, qpn);
+    *f = (struct frame){
+        .data = data, .caplen = 60, .len = 60, .number = n + 1, .ts = n, .has_ts = true, .linktype = LINK_ETHERNET};
+    pkt_decode(p, f, &(struct decode_opts){.verify = false});
+    cr_assert(p->have & H_BTH);
+}
+
+/* Packets, each on another queue pair; the parts go on until all together have used up the room of one judge. */
 Test(owners, parts_end_early_where_memory_is_short)
 {
     const struct judge_opts opts = {.memory = UINT64_C(64) * 8192, .ack_timeout = -1, .retry_cnt = -1};
-    struct judge *whole = judge_new(&opts);
-    struct owners *o = owners_new(whole, &opts, 2, 1);
-    uint8_t data[60] = {
-        [12] = 8, [14] = 0x45, [17] = 46,   [22] = 64,   [23] = 17, [26] = 10,           [29] = 1,    [30] = 10,
-        [33] = 2, [34] = 0xc0, [36] = 0x12, [37] = 0xb7, [39] = 26, [42] = OP_SEND_ONLY, [44] = 0xff, [45] = 0xff};
-    unsigned n = 0;
-    bool go_on = true;
-
-    for (; n < 1000 && go_on; n++) {
-        struct frame f = {.data = data,
-                          .caplen = sizeof data,
-                          .len = sizeof data,
-                          .number = n + 1,
-                          .ts = n,
-                          .has_ts = true,
-                          .linktype = LINK_ETHERNET};
-        struct pkt p;
-        unsigned part;
-        data[48] = (uint8_t)(n >> 8);
-        data[49] = (uint8_t)n;
-        data[47] = 1;
-        pkt_decode(&p, &f, &(struct decode_opts){.verify = false});
-        cr_assert(p.have & H_BTH);
-        part = owners_part_of(o, &p);
-        for (unsigned i = 0; i < 2 && part != TURNS_ENOUGH; i++)
-            if (part == i || part == TURNS_ALL) {
-                judge_packet(owners_judge(o, i), &p);
-                go_on &= owners_go_on(o, i);
-            }
+    for (unsigned parts = 2; parts <= MOST; parts++) {
+        struct judge *whole = judge_new(&opts);
+        struct owners *o = owners_new(whole, &opts, parts, 1);
+        uint8_t data[60];
+        unsigned n = 0;
+        bool go_on = true;
+        for (; n < 1000 && go_on; n++) {
+            struct frame f;
+            struct pkt p;
+            unsigned part;
+            between_two(&p, &f, data, n, 0x100 + n);
+            part = owners_part_of(o, &p);
+            for (unsigned i = 0; i < parts && part != TURNS_ENOUGH; i++)
+                if (part == i || part == TURNS_ALL) {
+                    judge_packet(owners_judge(o, i), &p);
+                    go_on &= owners_go_on(o, i);
+                }
+        }
+        cr_expect_not(go_on);
+        cr_expect_lt(n, 100, "%u flows", n);
+        cr_expect_not_null(owners_join(o, whole, n, false));
+        owners_free(o);
+        judge_free(whole);
     }
-    cr_expect_not(go_on);
-    cr_expect_lt(n, 200, "%u flows", n);
-    cr_expect_not_null(owners_join(o, whole, n, false));
+}
+
+/* Packets until the parts are told that there are enough; `every`: one in so many, not the first, is for all parts. */
+static unsigned until_enough(unsigned parts, unsigned every)
+{
+    const struct judge_opts opts = {.ack_timeout = -1, .retry_cnt = -1};
+    struct judge *whole = judge_new(&opts);
+    struct owners *o = owners_new(whole, &opts, parts, 1);
+    unsigned n = 0, part = 0;
+
+    for (; n < 40000 && part != TURNS_ENOUGH; n++) {
+        uint8_t data[60];
+        struct frame f;
+        struct pkt p;
+        between_two(&p, &f, data, n, n % every == 1 ? 1 : 0x100);
+        part = owners_part_of(o, &p);
+    }
     owners_free(o);
     judge_free(whole);
+    return n;
+}
+
+/* Half of the packets are those of all, and the numbers of these are no powers of two: three parts would look at twice
+ * as many as there are. */
+Test(owners, parts_are_of_no_use_where_many_packets_concern_all)
+{
+    cr_expect_eq(until_enough(3, 4), 40000);
+    cr_expect_geq(until_enough(3, 2), 4096);
+    cr_expect_leq(until_enough(3, 2), 4110);
+    cr_expect_leq(until_enough(16, 10), 4110);
+    cr_expect_eq(until_enough(2, 2), 40000);
 }

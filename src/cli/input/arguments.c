@@ -186,7 +186,7 @@ int capture_arguments(const struct trace_cmd *cmd, struct trace *t, int argc, ch
         return EXIT_BAD;
     if (!t->shards.n)
         return cli_error("%s: no capture file; name one, or - for standard input, or -i IFACE", cmd->name);
-    if (!t->iface && !t->share && !cmd->compares)
+    if (!t->iface && !t->share && !cmd->compares && !t->once_more)
         tell_twice(t->files, t->n_files);
     return shards_choose(&t->shards, !cmd->digests || t->filter_text || ulp);
 }

@@ -315,6 +315,9 @@ static int read_frames(struct input *i)
                                   .most = t->stop.packets ? t->stop.packets : UINT64_MAX,
                                   .own = t->iface != NULL};
     ok = i->as_one ? as_one(i) : by_turns(i);
+    t->again = t->owners && (!ok || i->reading.no_memory); /* without the memory of the parts there may be enough */
+    if (t->again)
+        return EXIT_OK;
     return !ok || i->reading.no_memory ? cli_error("out of memory") : EXIT_OK;
 }
 

@@ -83,7 +83,7 @@ const char *hosts_part_save(struct hosts_part *h, const struct trace *t, struct 
         return "there are pause frames";
     if (use.gathers)
         return "requesters of several hosts that send to one slow down after CNPs";
-    if (n.evicted || room->refused)
+    if (n.evicted || room->refused || room->declined)
         return ROOM_IS_SHORT;
     numbers_pack(k, &h->numbers);
     pack_number(k, use.episodes);

@@ -3,7 +3,6 @@
 
 #include "apart.h"
 #include "pack.h"
-#include "room.h"
 #include "src/cli/runs/parts.h"
 #include "src/conn/addr.h"
 #include "src/cores/turns.h"
@@ -12,12 +11,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* Packets of all parts are of use while they are one in so many: each part judges them, or looks at them at least. */
-#define ALL_ONE_IN   8
-#define LOOK_AT_FROM 4096 /* packets, when that is looked at first; then at twice as many, and so on */
-
-/* A part may use so many times as much memory as if all used as much; all together use that of one judge. */
-#define UNEVEN 2
+/* Each part looks at packets of all, which is of use while all parts together look at less than twice as many packets
+ * as there are. Packets after which that is asked first; then after twice as many, and so on. */
+#define LOOK_AT_FROM 4096
 
 /* A part, and what its thread writes. */
 struct owner {
@@ -40,7 +36,7 @@ struct owners {
         uint16_t file;
     } latest;
     ns_t first_ts;
-    uint64_t packets, of_all;
+    uint64_t packets, of_all, look_at;
     _Alignas(64) atomic_bool arrives, stays; /* judge_share_moves() of any part */
     _Atomic uint64_t used[JUDGE_USES];       /* by all */
     const char *why;                         /* packets cannot be shared out */
@@ -48,7 +44,6 @@ struct owners {
 
 struct owners *owners_new(const struct judge *whole, const struct judge_opts *opts, unsigned n, size_t n_files)
 {
-    struct judge_opts each = *opts;
     struct owners *o = apart_new(1, sizeof *o);
     bool ok;
 
@@ -58,12 +53,12 @@ struct owners *owners_new(const struct judge *whole, const struct judge_opts *op
     o->n = n;
     o->n_files = n_files;
     o->latest.ts = INT64_MIN;
+    o->look_at = LOOK_AT_FROM;
     o->first = calloc(n_files, sizeof *o->first);
-    each.memory = (opts->memory ? opts->memory : ROOM_DEFAULT) / n * UNEVEN;
     ok = o->first != NULL;
     for (unsigned i = 0; i < n && ok; i++) {
         struct conn_owners mine = part_owners(i + 1, n);
-        o->of[i].judge = judge_new(&each);
+        o->of[i].judge = judge_new(opts);
         ok = o->of[i].judge && judge_share(o->of[i].judge, &mine, i == 0);
     }
     if (ok)
@@ -112,12 +107,12 @@ static unsigned not_shared(struct owners *o, const char *why)
     return TURNS_ENOUGH;
 }
 
-/* At 4096 packets, at 8192 ... */
-static bool are_too_many_of_all(const struct owners *o)
+static bool are_too_many_of_all(struct owners *o)
 {
-    bool look = o->packets >= LOOK_AT_FROM && !(o->packets & (o->packets - 1));
-
-    return UNLIKELY(look) && o->of_all > o->packets / ALL_ONE_IN;
+    if (LIKELY(o->packets < o->look_at))
+        return false;
+    o->look_at *= 2;
+    return o->of_all * o->n > o->packets;
 }
 
 unsigned owners_part_of(struct owners *o, const struct pkt *p)
@@ -136,7 +131,7 @@ unsigned owners_part_of(struct owners *o, const struct pkt *p)
     o->packets++;
     if (LIKELY(is_of_pair(p) && !tells))
         return conn_owner_in(&src, &dst, f->file) * o->n / CONN_OWNERS;
-    o->of_all++;
+    o->of_all += !is_of_pair(p);
     return are_too_many_of_all(o) ? not_shared(o, "most packets concern all connections") : TURNS_ALL;
 }
 

@@ -11,7 +11,7 @@
 struct owners;
 
 /* `n` parts, 2 to TURNS_PARTS, that judge packets of `n_files` files in place of `whole`, which has these options; they
- * go on while it would have room for all. NULL without memory. */
+ * go on while it would have room for what all of them keep. NULL without memory. */
 struct owners *owners_new(const struct judge *whole, const struct judge_opts *opts, unsigned n, size_t n_files);
 void owners_free(struct owners *o); /* NULL is allowed */
 unsigned owners_parts(const struct owners *o);

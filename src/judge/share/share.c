@@ -211,7 +211,7 @@ const char *judge_share_why(const struct judge *j)
         return "out of memory";
     if (conn_has_paths(j->conns))
         return "connections have alternate paths";
-    if (conn_counts(j->conns).evicted || j->flows_lost || j->room->refused)
+    if (conn_counts(j->conns).evicted || j->flows_lost || j->room->refused || j->room->declined)
         return ROOM_IS_SHORT;
     if (j->n_bad_icrc == BAD_ICRCS)
         return "there are too many wrong ICRCs";
