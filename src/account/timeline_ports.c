@@ -86,7 +86,7 @@ struct timeline_use timeline_use(const struct timeline *t)
                              .pauses = t->n_pauses != 0,
                              .gathers = t->gathers};
 
-    for (unsigned i = 0; i < EARLY_CNPS; i++)
+    for (unsigned i = 0; i < EARLY_CNPS && t->have_cnps; i++)
         u.cnps += t->cnps[i].got.n != 0;
     return u;
 }

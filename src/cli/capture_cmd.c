@@ -9,6 +9,7 @@
 #include "src/cli/input/arguments.h"
 #include "src/cli/input/links.h"
 #include "src/cli/input/reading.h"
+#include "src/cli/runs/hosts_part.h"
 #include "src/conn/annotate.h"
 #include "src/cores/cores.h"
 #include "src/cores/turns.h"
@@ -46,6 +47,8 @@ void trace_flush(struct trace *t)
 
 static void write_out(struct trace *t)
 {
+    if (t->again)
+        t->out.len = 0;
     if (t->ndjson && !t->answered)
         json_lines_take(&t->lines, &t->out, true);
     if (t->broken)
@@ -188,7 +191,7 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
     }
     t->in = in.m;
     status = input_read(&in);
-    t->again |= t->owners && cmd->join(t);
+    t->again |= t->in_parts && cmd->join(t);
     if (!t->again)
         status = conclude(cmd, t, status);
     if (t->live)
@@ -198,6 +201,20 @@ static int run_files(const struct trace_cmd *cmd, struct trace *t, struct window
     return status;
 }
 
+/* Release what prepare() made, and what was learnt since. */
+static void clear(const struct trace_cmd *cmd, struct trace *t)
+{
+    if (cmd->stop)
+        cmd->stop(t);
+    buf_free(&t->unread_text);
+    observer_free(t->observer);
+    context_free(t->context);
+    streams_free(t->streams);
+    filter_free(t->filter);
+    marks_free(&t->marks);
+    networks_free(t->first.networks);
+}
+
 static int run(const struct trace_cmd *cmd, struct trace *t)
 {
     struct window *w = window_new();
@@ -205,16 +222,8 @@ static int run(const struct trace_cmd *cmd, struct trace *t)
 
     if (status == EXIT_OK && !(t->share && t->share->why))
         status = w ? run_files(cmd, t, w) : cli_error("out of memory");
-    if (cmd->stop)
-        cmd->stop(t);
-    buf_free(&t->unread_text);
-    observer_free(t->observer);
+    clear(cmd, t);
     window_free(w);
-    context_free(t->context);
-    streams_free(t->streams);
-    filter_free(t->filter);
-    marks_free(&t->marks);
-    networks_free(t->first.networks);
     return status;
 }
 
@@ -240,6 +249,55 @@ static int run_on(const struct trace_cmd *cmd, struct trace *t, const char **fil
     free(t->file_ifaces);
     return status;
 }
+
+/* --- A part ----------------------------------------------------------------------------------- */
+
+struct trace *trace_begin_part(const struct trace_cmd *cmd, const struct trace *t, struct trace_share *share)
+{
+    struct trace *part = trace_new(cmd);
+
+    if (!part)
+        return NULL;
+    part->files = t->files;
+    part->paths = t->paths;
+    part->n_files = t->n_files;
+    part->decode = t->decode;
+    part->memory = t->memory;
+    part->share = share;
+    part->silent = true;
+    if (prepare(cmd, part) == EXIT_OK)
+        return part;
+    trace_free_part(cmd, part);
+    return NULL;
+}
+
+void trace_give_part(const struct trace_cmd *cmd, struct trace *part, struct pkt *p)
+{
+    if (hosts_part_skips(part->share, p)) {
+        observer_early(part->observer, p);
+        part->share->passed++;
+        return;
+    }
+    cmd->packet(part, p, true);
+    observer_packet(part->observer, p);
+}
+
+int trace_finish_part(const struct trace_cmd *cmd, struct trace *part, bool unread)
+{
+    part->failed = unread;
+    return cmd->end(part);
+}
+
+void trace_free_part(const struct trace_cmd *cmd, struct trace *part)
+{
+    if (!part)
+        return;
+    clear(cmd, part);
+    buf_free(&part->out);
+    free(part);
+}
+
+/* --- Runs of commands ------------------------------------------------------------------------- */
 
 int trace_other_files(const struct trace_cmd *cmd, struct trace *t, const char **files, size_t n,
                       const struct decode_opts *decode)

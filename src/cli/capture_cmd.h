@@ -118,12 +118,13 @@ struct trace {
     /* one of several processes that share out the packets, or what all of them have found; NULL: there is one process.
      * start() may set it to NULL: then all is read */
     struct trace_share *share;
-    /* set by start(), if trace_may_apart(): the pairs of addresses are shared out in this process. Then judge() and
+    /* set by start(), if trace_may_apart(): the packets are shared out among parts of this process. Then judge() and
      * packet() get nothing, t->observer neither, and join() follows the packets. NULL: they are not */
-    struct owners *owners;
+    struct in_parts *in_parts;
+    struct hosts_part *hosts; /* of one of several parts by hosts: what it notes, set by start() */
     /* Internal. */
-    bool may_apart;       /* start() may set `owners`: all can be read once more */
-    bool again;           /* all is to be read once more, without `owners`: nothing was printed of the files */
+    bool may_apart;       /* start() may set `in_parts`: all can be read once more */
+    bool again;           /* all is to be read once more, without parts: nothing was printed of the files */
     bool once_more;       /* it is; what was said of the arguments is not said again */
     struct shards shards; /* whose files these are; not of trace_other_files() */
     struct buf unread_text;
@@ -177,8 +178,8 @@ struct trace_cmd {
     void (*idle)(struct trace *t);
     /* idle() is called for a pipe, too, when it had no bytes for CLI_KEYS_MS */
     bool pipes;
-    /* t->owners is set: after the last packet, and the drops, make one of what its parts have found. A text: why that
-     * cannot be; then all is read once more. NULL: it never sets t->owners. */
+    /* t->in_parts is set: after the last packet, and the drops, make one of what its parts have found. A text: why that
+     * cannot be; then all is read once more. NULL: it never sets t->in_parts. */
     const char *(*join)(struct trace *t);
     /* Dropped packets that file number `file` states; after the packets. */
     void (*drops)(struct trace *t, uint16_t file, uint64_t drops);
@@ -222,6 +223,13 @@ int trace_other_files(const struct trace_cmd *cmd, struct trace *t, const char *
  * to that pass, unless no frame can be read. `t`: from trace_new(), the caller frees it. Returns an exit status. */
 int trace_first_pass(const struct trace_cmd *cmd, struct trace *t, const char **files, size_t n,
                      const struct decode_opts *decode);
+/* A run of the command on the files of `t` that follows what `share` says, of packets that it is given by
+ * trace_give_part(); begun with the options of `t` that decide what is found. NULL without memory. */
+struct trace *trace_begin_part(const struct trace_cmd *cmd, const struct trace *t, struct trace_share *share);
+void trace_give_part(const struct trace_cmd *cmd, struct trace *part, struct pkt *p);
+/* After the last packet: what it has found goes to the share. Returns an exit status. */
+int trace_finish_part(const struct trace_cmd *cmd, struct trace *part, bool unread);
+void trace_free_part(const struct trace_cmd *cmd, struct trace *part);
 /* Run a command: options, files, output. Returns the exit status. */
 int trace_main(const struct trace_cmd *cmd, int argc, char **argv);
 /* The same for one of several processes: `share`. *read: packets that it read. */

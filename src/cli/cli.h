@@ -75,8 +75,8 @@ int cli_no_conn(uint32_t conn);
 
 /* -j: its help, and its argument: into *cores a number of threads. EXIT_OK, or EXIT_BAD after a message. */
 #define CORES_HELP                                                                                                     \
-    "read and dissect with N threads, 1 to 256 (one for each processor; at most 4 where no packet\n"                   \
-    "is printed, but for check); what is printed does not depend on it"
+    "read and dissect with N threads, 1 to 256 (one for each processor; at most 4 where connections\n"                 \
+    "are followed by one at a time); what is printed does not depend on it"
 int cli_cores_option(const char *arg, unsigned *cores);
 
 /* Row of the option --color, which commands with coloured text have, and its argument: into *color whether to colour.

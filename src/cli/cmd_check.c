@@ -82,8 +82,9 @@ struct job {
     struct trace t;
     struct judge_opts o;
     struct judge *judge;
-    const char *annotate; /* --annotate; NULL: not given */
-    struct marks marks;   /* for --annotate */
+    struct owners *owners; /* with t.in_parts */
+    const char *annotate;  /* --annotate; NULL: not given */
+    struct marks marks;    /* for --annotate */
     enum format format;
     struct tap_sides sides;      /* --tap */
     bool rule_given[RULE_COUNT]; /* named by --rule or --no-rule */
@@ -318,7 +319,8 @@ static void share_out(struct job *job)
     unsigned n = options_not_shared(job) ? 0 : trace_may_apart(t);
 
     if (n > 1)
-        t->owners = owners_new(job->judge, &job->o, n, t->n_files);
+        job->owners = owners_new(job->judge, &job->o, n, t->n_files);
+    t->in_parts = owners_in(job->owners);
 }
 
 static const char *join(struct trace *t)
@@ -326,8 +328,8 @@ static const char *join(struct trace *t)
     struct job *job = job_of(t);
 
     job->begun = t->frames != 0;
-    job->first = owners_first(t->owners);
-    return owners_join(t->owners, job->judge, t->frames, t->failed);
+    job->first = owners_first(job->owners);
+    return owners_join(job->owners, job->judge, t->frames, t->failed);
 }
 
 /* Write what this process has found. */
@@ -401,8 +403,8 @@ static void expect(struct trace *t, const struct frame *f)
 static void drops(struct trace *t, uint16_t file, uint64_t n)
 {
     judge_drops(job_of(t)->judge, file, n);
-    if (t->owners)
-        owners_drops(t->owners, file, n);
+    if (job_of(t)->owners)
+        owners_drops(job_of(t)->owners, file, n);
     job_of(t)->drops += n;
 }
 
@@ -499,7 +501,7 @@ static int end(struct trace *t)
         judge_unread(job->judge);
     if (t->share && t->share->found)
         return save(job);
-    (t->share || t->owners ? judge_parts_end : judge_end)(job->judge);
+    (t->share || job->owners ? judge_parts_end : judge_end)(job->judge);
     sums = findings_totals(r);
     assumptions(job, &said);
     o.assumptions = buf_str(&said);
@@ -520,7 +522,7 @@ static int end(struct trace *t)
 static void stop(struct trace *t)
 {
     judge_free(job_of(t)->judge);
-    owners_free(t->owners);
+    owners_free(job_of(t)->owners);
     marks_free(&job_of(t)->marks);
     for (size_t i = 0; job_of(t)->matching && i < t->n_files; i++)
         bitset_free(&job_of(t)->matching[i]);

@@ -4,6 +4,7 @@
 #include "src/cli/cli.h"
 #include "src/cli/nearest.h"
 #include "src/cli/runs/flows_part.h"
+#include "src/cli/runs/host_owners.h"
 #include "src/cli/when.h"
 #include "src/measure/columns.h"
 #include "src/measure/meter.h"
@@ -56,7 +57,8 @@ struct job {
     struct ticks ticks;
     struct rows_opts rows;
     struct column_names columns;
-    struct flows_part part; /* with t.share */
+    struct flows_part part;     /* with t.share */
+    struct host_owners *owners; /* with t.in_parts */
 };
 
 enum { NO_TEXT = 1 };
@@ -145,8 +147,9 @@ static void on_tick(void *user, struct meter_row *row, ns_t begin, ns_t since, c
 
 static void on_command(void *user, const struct ulp_command *c)
 {
-    const struct job *job = user;
+    struct job *job = user;
 
+    job->part.hosts.why = HOSTS_CARRY;
     meter_command(job->meter, c);
 }
 
@@ -156,6 +159,11 @@ static bool create_commands(struct job *job)
     const struct ulp_opts o = {.users = &job->users, .user = job, .over = on_command};
 
     return job->o.interval || (job->ulp = ulp_new(job->t.observer, &o, false));
+}
+
+static bool needs_all(const struct job *job)
+{
+    return job->o.interval || job->users.n;
 }
 
 static int start(struct trace *t)
@@ -173,8 +181,11 @@ static int start(struct trace *t)
         job->meter = meter_new(t->observer, &job->o);
     if (!job->meter)
         return cli_error("out of memory");
-    if (t->share && !flows_part_begin(&job->part, t, job->o.interval || job->users.n))
+    if (t->share && !flows_part_begin(&job->part, t, needs_all(job)))
         return cli_error("out of memory");
+    if (!t->share)
+        job->owners = host_owners_new(&flows_cmd, t, needs_all(job));
+    t->in_parts = host_owners_in(job->owners);
     job->ticks = (struct ticks){.format = job->rows.format, .width = job->rows.width, .b = &t->out};
     if (job->o.interval)
         ticks_begin(&job->ticks);
@@ -188,6 +199,17 @@ static void packet(struct trace *t, struct pkt *p, bool match)
     (void)match;
     if (UNLIKELY(t->share != NULL))
         flows_part_packet(&job->part, t->share, p, job->meter);
+}
+
+static const char *join(struct trace *t)
+{
+    struct job *job = job_of(t);
+    const char *why;
+
+    t->share = host_owners_join(job->owners, &why);
+    if (t->share && !flows_part_begin(&job->part, t, false))
+        return "out of memory";
+    return t->share ? NULL : why;
 }
 
 /* The rows, of all that was read, or of what several processes have found. */
@@ -241,7 +263,8 @@ static void stop(struct trace *t)
     ulp_free(job_of(t)->ulp);
     meter_free(job_of(t)->meter);
     flows_part_free(&job_of(t)->part);
+    host_owners_free(job_of(t)->owners);
 }
 
 TRACE_CMD(flows, .digests = true, .shares = true, .by_hosts = true, .rows = "flow", .option = option, .packet = packet,
-          .stop = stop, .clashes = clashes, .cases = cases)
+          .join = join, .stop = stop, .clashes = clashes, .cases = cases)

@@ -3,6 +3,7 @@
 #include "src/cli/capture_cmd.h"
 #include "src/cli/cli.h"
 #include "src/cli/nearest.h"
+#include "src/cli/runs/host_owners.h"
 #include "src/cli/runs/ops_part.h"
 #include "src/commands/list.h"
 #include "src/measure/request_parts.h"
@@ -71,8 +72,9 @@ struct job {
     struct column_names columns; /* of --columns; none: the usual ones */
     struct table table;
     struct command_list commands;
-    struct wqe_sort sort; /* --sort */
-    struct ops_part part; /* with t.share */
+    struct wqe_sort sort;       /* --sort */
+    struct ops_part part;       /* with t.share */
+    struct host_owners *owners; /* with t.in_parts */
 };
 
 static struct job *job_of(struct trace *t)
@@ -308,6 +310,11 @@ static void put_head(struct job *job)
         wqe_print_head(&job->t.out, job->format, &job->table);
 }
 
+static bool needs_all(const struct job *job)
+{
+    return job->why || job->follow || job->commands.users.n;
+}
+
 static int start(struct trace *t)
 {
     struct job *job = job_of(t);
@@ -325,7 +332,10 @@ static int start(struct trace *t)
         return cli_error("out of memory");
     t->notes = job->follow != 0;
     if (t->share)
-        ops_part_begin(&job->part, t, job->why || job->follow || job->commands.users.n);
+        ops_part_begin(&job->part, t, needs_all(job));
+    else
+        job->owners = host_owners_new(&ops_cmd, t, needs_all(job));
+    t->in_parts = host_owners_in(job->owners);
     if (is_part(job))
         return EXIT_OK;
     put_head(job);
@@ -339,8 +349,10 @@ static void packet(struct trace *t, struct pkt *p, bool match)
     struct job *job = job_of(t);
 
     (void)match;
-    if (UNLIKELY(t->share != NULL))
+    if (UNLIKELY(t->share != NULL)) {
+        job->part.hosts.why = job->commands.n ? HOSTS_CARRY : job->part.hosts.why;
         ops_part_packet(&job->part, p, job->meter);
+    }
     if (!job->have_origin) {
         job->have_origin = true;
         job->origin = p->frame->ts;
@@ -368,13 +380,24 @@ static void put_migrations(struct job *job, struct buf *b)
     meter_migrations_put(b, rows, n, terminal_size().columns);
 }
 
+static const char *join(struct trace *t)
+{
+    struct job *job = job_of(t);
+    const char *why;
+
+    t->share = host_owners_join(job->owners, &why);
+    if (t->share)
+        ops_part_begin(&job->part, t, false);
+    return t->share ? NULL : why;
+}
+
 /* What one of several processes has found. */
 static int end_part(struct job *job)
 {
     if (!command_list_end(&job->commands, &job->t.out))
         return cli_error("out of memory");
     if (job->commands.n)
-        job->part.why = "connections carry an upper protocol";
+        job->part.hosts.why = HOSTS_CARRY;
     return ops_part_save(&job->part, &job->t);
 }
 
@@ -422,6 +445,7 @@ static void stop(struct trace *t)
     struct job *job = job_of(t);
 
     ops_part_free(&job->part);
+    host_owners_free(job->owners);
     command_list_stop(&job->commands);
     meter_free(job->meter);
     request_parts_free(job->parts);
@@ -439,4 +463,4 @@ static const struct opt_clash clashes[] = {
 };
 
 TRACE_CMD(ops, .digests = true, .shares = true, .by_hosts = true, .rows = "request", .option = option, .packet = packet,
-          .stop = stop, .clashes = clashes)
+          .join = join, .stop = stop, .clashes = clashes)

@@ -53,18 +53,9 @@ struct entry {
     uint32_t log, index;
 };
 
-static int compare(const struct number_place *a, const struct number_place *b)
-{
-    if (a->ts != b->ts)
-        return a->ts < b->ts ? -1 : 1;
-    if (a->file != b->file)
-        return a->file < b->file ? -1 : 1;
-    return (a->frame > b->frame) - (a->frame < b->frame);
-}
-
 static int by_place(const void *x, const void *y)
 {
-    return compare(&((const struct entry *)x)->c->at, &((const struct entry *)y)->c->at);
+    return number_place_compare(&((const struct entry *)x)->c->at, &((const struct entry *)y)->c->at);
 }
 
 static int by_log(const void *x, const void *y)
@@ -81,7 +72,7 @@ uint32_t numbers_of(const struct numbers_log *l, uint64_t number, const struct n
     const struct numbers_now *w = l->now_in;
     uint32_t n = number < l->replayed.n_numbers ? l->number[number] : 0;
 
-    while (n < w->n && w->over[n].to && (!at || compare(&w->over[n].at, at) <= 0))
+    while (n < w->n && w->over[n].to && (!at || number_place_compare(&w->over[n].at, at) <= 0))
         n = w->over[n].to;
     return n;
 }

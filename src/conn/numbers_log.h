@@ -14,6 +14,16 @@ struct number_place {
     uint64_t frame;
 };
 
+/* Less than 0, 0 or more than 0, as `a` is before, at or behind `b`. */
+static inline int number_place_compare(const struct number_place *a, const struct number_place *b)
+{
+    if (a->ts != b->ts)
+        return a->ts < b->ts ? -1 : 1;
+    if (a->file != b->file)
+        return a->file < b->file ? -1 : 1;
+    return (a->frame > b->frame) - (a->frame < b->frame);
+}
+
 /* Which numbers are none of a connection any more, since when, and which its connection has then. Zero-initialise. */
 struct numbers_now {
     /* internal */

@@ -34,7 +34,7 @@ enum progress {
     TAKEN /* and its text was made */
 };
 
-/* What all batches go through in their order, one at a time: early(), take(); or part_of(), and each part. */
+/* What all batches go through in their order, one at a time: early(), take(); or parts_of(), and each part. */
 struct stage {
     _Alignas(64) _Atomic uint64_t next; /* the batch that goes through it next */
     const struct thread *last;          /* who brought the latest batch through it */
@@ -70,7 +70,7 @@ struct turns {
     void *batches;          /* memory of all batches, each after the other */
     unsigned n_started, n_stages;
     unsigned looks; /* of who waits, before it sleeps */
-    bool sorts;     /* the first stage is early() or part_of(), which settles the packets */
+    bool sorts;     /* the first stage is early() or parts_of(), which settles the packets */
     /* Of who settles, or takes: it writes them for each packet, so no line of the cache has anything of others, too. */
     _Alignas(64) struct longest longest; /* of the packets settled */
     _Alignas(64) bool enough;
@@ -259,19 +259,19 @@ static void sort_packets(struct thread *me)
     struct turns *t = me->t;
     struct batch *b = &me->b;
 
+    const uint64_t all = UINT64_MAX >> (TURNS_PARTS - t->o.parts);
+
     for (unsigned k = 0; k < t->o.parts; k++)
         me->parts[k].n = 0;
     t->enough |= atomic_load(&t->broken);
     for (uint32_t i = 0; i < b->n && !t->enough; i++) {
-        unsigned part;
+        uint64_t parts;
         batch_fetch(b, i + FETCH);
         batch_settle(b, i, &t->longest, &t->o.decode);
-        part = t->o.part_of(t->o.user, &b->pkts[i]);
-        t->enough = part == TURNS_ENOUGH;
-        if (LIKELY(part < t->o.parts))
-            add_to(&me->parts[part], i);
-        for (unsigned k = 0; k < t->o.parts && part == TURNS_ALL; k++)
-            add_to(&me->parts[k], i);
+        parts = t->o.parts_of(t->o.user, &b->pkts[i]) & all;
+        t->enough = parts == TURNS_ENOUGH;
+        for (; parts; parts &= parts - 1)
+            add_to(&me->parts[__builtin_ctzll(parts)], i);
     }
     make_known(t);
     if (t->enough)

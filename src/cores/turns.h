@@ -44,9 +44,10 @@ struct chunks;
 #define TURNS_TREES  256  /* more than that */
 
 #define TURNS_PARTS 64 /* parts, at most */
-/* What part_of() says in place of a part: the packet is one of all, or there are enough. */
-#define TURNS_ALL    TURNS_PARTS
-#define TURNS_ENOUGH (TURNS_PARTS + 1)
+/* Parts of a packet, a bit each: one of them, or all; or there are enough packets. */
+#define TURNS_PART(i) (UINT64_C(1) << (i))
+#define TURNS_ALL     UINT64_MAX
+#define TURNS_ENOUGH  0
 
 /* How a packet is shown that was taken. */
 struct turn {
@@ -84,14 +85,14 @@ struct turns_opts {
     /* Take a packet, by one thread at a time, any; without show() it is gone when the function returns. False:
      * enough. */
     bool (*take)(void *user, struct pkt *p, struct turn *turn);
-    /* With `parts`, 2 to TURNS_PARTS, in place of all above from early() on; nothing is shown. part_of() gets each
-     * packet first, by one thread at a time, and says whose it is: 0 to parts - 1, TURNS_ALL, or TURNS_ENOUGH: it is
-     * none's, and no more are read. take_part() gets it then; a part is in one thread at a time, any, and sees its
-     * packets in order. fetch_part() and ahead_part() are as fetch() and ahead(). part_taken() follows the packets of a
+    /* With `parts`, 2 to TURNS_PARTS, in place of all above from early() on; nothing is shown. parts_of() gets each
+     * packet first, by one thread at a time, and says whose it is; TURNS_ENOUGH: it is none's, and no more are read.
+     * take_part() gets it then for each of them; a part is in one thread at a time, any, and sees its packets in order.
+     * fetch_part() and ahead_part() are as fetch() and ahead(). part_taken() follows the packets of a
      * batch; false: the part has enough. */
     unsigned parts;
-    unsigned (*part_of)(void *user, struct pkt *p);
-    void (*take_part)(void *user, unsigned part, const struct pkt *p);
+    uint64_t (*parts_of)(void *user, struct pkt *p);
+    void (*take_part)(void *user, unsigned part, struct pkt *p);
     bool (*part_taken)(void *user, unsigned part);
     void (*fetch_part)(void *user, unsigned part);
     void (*ahead_part)(void *user, unsigned part, const struct frame *f);

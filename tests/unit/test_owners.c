@@ -69,16 +69,17 @@ struct shared {
 static void share(void *user, struct pkt *p)
 {
     struct shared *s = user;
-    unsigned part = s->over ? TURNS_ENOUGH : owners_part_of(s->o, p);
+    struct in_parts *in = owners_in(s->o);
+    uint64_t parts = s->over ? TURNS_ENOUGH : in->parts_of(in, p);
 
     s->packets++;
-    s->over |= part == TURNS_ENOUGH;
-    for (unsigned i = 0; i < owners_parts(s->o) && !s->over; i++) {
-        if (part != i && part != TURNS_ALL)
+    s->over |= parts == TURNS_ENOUGH;
+    for (unsigned i = 0; i < in->n && !s->over; i++) {
+        if (!(parts & TURNS_PART(i)))
             continue;
-        judge_packet(owners_judge(s->o, i), p);
+        in->take(in, i, p);
         s->taken[i]++;
-        s->over |= !owners_go_on(s->o, i);
+        s->over |= !in->go_on(in, i);
     }
 }
 
@@ -207,19 +208,20 @@ Test(owners, parts_end_early_where_memory_is_short)
     for (unsigned parts = 2; parts <= MOST; parts++) {
         struct judge *whole = judge_new(&opts);
         struct owners *o = owners_new(whole, &opts, parts, 1);
+        struct in_parts *in = owners_in(o);
         uint8_t data[60];
         unsigned n = 0;
         bool go_on = true;
         for (; n < 1000 && go_on; n++) {
             struct frame f;
             struct pkt p;
-            unsigned part;
+            uint64_t of;
             between_two(&p, &f, data, n, 0x100 + n);
-            part = owners_part_of(o, &p);
-            for (unsigned i = 0; i < parts && part != TURNS_ENOUGH; i++)
-                if (part == i || part == TURNS_ALL) {
-                    judge_packet(owners_judge(o, i), &p);
-                    go_on &= owners_go_on(o, i);
+            of = in->parts_of(in, &p);
+            for (unsigned i = 0; i < parts; i++)
+                if (of & TURNS_PART(i)) {
+                    in->take(in, i, &p);
+                    go_on &= in->go_on(in, i);
                 }
         }
         cr_expect_not(go_on);
@@ -236,14 +238,15 @@ static unsigned until_enough(unsigned parts, unsigned every)
     const struct judge_opts opts = {.ack_timeout = -1, .retry_cnt = -1};
     struct judge *whole = judge_new(&opts);
     struct owners *o = owners_new(whole, &opts, parts, 1);
-    unsigned n = 0, part = 0;
+    uint64_t of = TURNS_ALL;
+    unsigned n = 0;
 
-    for (; n < 40000 && part != TURNS_ENOUGH; n++) {
+    for (; n < 40000 && of != TURNS_ENOUGH; n++) {
         uint8_t data[60];
         struct frame f;
         struct pkt p;
         between_two(&p, &f, data, n, n % every == 1 ? 1 : 0x100);
-        part = owners_part_of(o, &p);
+        of = owners_in(o)->parts_of(owners_in(o), &p);
     }
     owners_free(o);
     judge_free(whole);

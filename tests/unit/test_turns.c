@@ -201,7 +201,7 @@ Test(turns, when_one_has_taken_enough_all_threads_end, .timeout = 60)
 /* What parts have taken. */
 struct shares {
     struct log l;       /* for read_frame() */
-    uint32_t n_sorted;  /* packets that part_of() got */
+    uint32_t n_sorted;  /* packets that parts_of() got */
     uint32_t enough_at; /* the packet that is enough; 0: none */
     uint32_t stop_at;   /* the packet with which part 1 has enough; 0: none */
     struct {
@@ -213,12 +213,15 @@ struct shares {
     } of[PARTS];
 };
 
-static unsigned whose(uint32_t number)
+/* Every third packet is of two parts. */
+static uint64_t whose(uint32_t number)
 {
-    return number % ALL_EACH ? number * 7 / 5 % PARTS : TURNS_ALL;
+    unsigned one = number * 7 / 5 % PARTS, other = number % 3 ? one : (one + 1) % PARTS;
+
+    return number % ALL_EACH ? TURNS_PART(one) | TURNS_PART(other) : TURNS_ALL;
 }
 
-static unsigned part_of(void *user, struct pkt *p)
+static uint64_t parts_of(void *user, struct pkt *p)
 {
     struct shares *s = user;
     uint32_t number = (uint32_t)p->frame->number;
@@ -227,13 +230,13 @@ static unsigned part_of(void *user, struct pkt *p)
     return number == s->enough_at ? TURNS_ENOUGH : whose(number);
 }
 
-static void take_part(void *user, unsigned part, const struct pkt *p)
+static void take_part(void *user, unsigned part, struct pkt *p)
 {
     struct shares *s = user;
     uint32_t number = (uint32_t)p->frame->number;
 
     cr_assert_eq(atomic_fetch_add(&s->of[part].inside, 1), 0);
-    cr_assert(whose(number) == part || whose(number) == TURNS_ALL);
+    cr_assert(whose(number) & TURNS_PART(part));
     cr_assert_gt(number, s->of[part].last);
     s->of[part].last = number;
     s->of[part].by = pthread_self();
@@ -264,7 +267,7 @@ static void share_out(struct shares *s, unsigned threads)
                                  .read = read_frame,
                                  .reader = &s->l,
                                  .parts = PARTS,
-                                 .part_of = part_of,
+                                 .parts_of = parts_of,
                                  .take_part = take_part,
                                  .part_taken = part_taken,
                                  .fetch_part = fetch_part,
@@ -279,7 +282,7 @@ static uint32_t n_of(unsigned part, uint32_t n)
     uint32_t sum = 0;
 
     for (uint32_t i = 1; i <= n; i++)
-        sum += whose(i) == part || whose(i) == TURNS_ALL;
+        sum += (whose(i) & TURNS_PART(part)) != 0;
     return sum;
 }
 
@@ -314,7 +317,7 @@ Test(turns, when_a_part_has_enough_no_more_is_read, .timeout = 60)
 {
     for (unsigned threads = 2; threads <= THREADS; threads++) {
         struct shares s = {.l.frames = MANY, .stop_at = MANY / 2};
-        while (whose(s.stop_at) != 1)
+        while (whose(s.stop_at) != TURNS_PART(1))
             s.stop_at++;
         share_out(&s, threads);
         cr_assert_geq(s.l.n_read, s.stop_at);

@@ -5,8 +5,7 @@
 #include "src/cap/live.h"
 #include "src/cap/reorder.h"
 #include "src/cli/cli.h"
-#include "src/cli/runs/hosts_part.h"
-#include "src/cli/runs/owners.h"
+#include "src/cli/runs/in_parts.h"
 #include "src/conn/annotate.h"
 #include "src/cores/cores.h"
 #include "src/cores/turns.h"
@@ -54,9 +53,8 @@ static void deliver(const struct input *i, struct pkt *p)
     }
     if (!i->judged)
         networks_apply(t->first.networks, p);
-    if (UNLIKELY(t->share && cmd->by_hosts && t->share->found) && hosts_part_skips(t->share, p)) {
-        observer_early(t->observer, p);
-        t->share->passed++;
+    if (UNLIKELY(t->hosts != NULL)) {
+        trace_give_part(cmd, t, p);
         return;
     }
     if (t->context) {
@@ -233,50 +231,51 @@ static void on_fetch_early(void *user)
  * that the command has. */
 static bool has_own_turns(const struct trace_cmd *cmd, const struct trace *t)
 {
-    return cmd->judge && t->observer && !t->owners && !t->anonymizer && !t->share && !t->context && !t->streams &&
+    return cmd->judge && t->observer && !t->in_parts && !t->anonymizer && !t->share && !t->context && !t->streams &&
            !t->marked;
 }
 
-/* Turns of the parts of t->owners. */
-static unsigned on_part_of(void *user, struct pkt *p)
+/* Turns of the parts of t->in_parts. */
+static uint64_t on_parts_of(void *user, struct pkt *p)
 {
     const struct input *i = user;
 
     networks_apply(i->t->first.networks, p);
     i->t->frames++;
-    return owners_part_of(i->t->owners, p);
+    return i->t->in_parts->parts_of(i->t->in_parts, p);
 }
 
-static void on_part(void *user, unsigned part, const struct pkt *p)
+static void on_part(void *user, unsigned part, struct pkt *p)
 {
     const struct input *i = user;
 
-    judge_packet(owners_judge(i->t->owners, part), p);
+    i->t->in_parts->take(i->t->in_parts, part, p);
 }
 
 static bool on_part_taken(void *user, unsigned part)
 {
     const struct input *i = user;
 
-    return owners_go_on(i->t->owners, part);
+    return i->t->in_parts->go_on(i->t->in_parts, part);
 }
 
 static void on_fetch_part(void *user, unsigned part)
 {
     const struct input *i = user;
 
-    judge_fetch(owners_judge(i->t->owners, part));
+    i->t->in_parts->fetch(i->t->in_parts, part);
 }
 
 static void on_ahead_part(void *user, unsigned part, const struct frame *f)
 {
     const struct input *i = user;
 
-    judge_expect(owners_judge(i->t->owners, part), f);
+    i->t->in_parts->ahead(i->t->in_parts, part, f);
 }
 
 static bool by_turns(struct input *i)
 {
+    const struct in_parts *in = i->t->in_parts;
     bool judged = i->judged = has_own_turns(i->cmd, i->t);
     const struct turns_opts o = {.threads = i->t->cores,
                                  .frames = TURNS_FRAMES,
@@ -291,12 +290,12 @@ static bool by_turns(struct input *i)
                                  .fetch = on_fetch,
                                  .ahead = i->cmd->expect ? on_ahead : NULL,
                                  .take = on_turn,
-                                 .parts = i->t->owners ? owners_parts(i->t->owners) : 0,
-                                 .part_of = on_part_of,
+                                 .parts = in ? in->n : 0,
+                                 .parts_of = on_parts_of,
                                  .take_part = on_part,
                                  .part_taken = on_part_taken,
                                  .fetch_part = on_fetch_part,
-                                 .ahead_part = on_ahead_part,
+                                 .ahead_part = in && in->ahead ? on_ahead_part : NULL,
                                  .user = i};
 
     return turns_run(&o);
@@ -315,7 +314,7 @@ static int read_frames(struct input *i)
                                   .most = t->stop.packets ? t->stop.packets : UINT64_MAX,
                                   .own = t->iface != NULL};
     ok = i->as_one ? as_one(i) : by_turns(i);
-    t->again = t->owners && (!ok || i->reading.no_memory); /* without the memory of the parts there may be enough */
+    t->again = t->in_parts && (!ok || i->reading.no_memory); /* without the memory of the parts there may be enough */
     if (t->again)
         return EXIT_OK;
     return !ok || i->reading.no_memory ? cli_error("out of memory") : EXIT_OK;

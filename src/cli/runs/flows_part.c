@@ -44,7 +44,7 @@ int flows_part_save(struct flows_part *f, struct trace *t, const struct meter *m
     for (size_t i = 0; i < n; i++) {
         told += is_told(s, rows[i]);
         if (rows[i]->carries || rows[i]->commands)
-            s->why = "connections carry an upper protocol";
+            s->why = HOSTS_CARRY;
     }
     if (s->why)
         return EXIT_OK;

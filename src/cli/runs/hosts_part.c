@@ -7,19 +7,13 @@
 
 #include <stdlib.h>
 
-/* What parts have used of the tables that all hosts share. */
-struct hosts_use {
-    struct timeline_use timeline;
-    uint64_t flows, room, sights;
-};
-
 /* --- One part --------------------------------------------------------------------------------- */
 
 bool hosts_part_skips(const struct trace_share *s, const struct pkt *p)
 {
     struct conn_addr src, dst;
 
-    if (!(p->have & H_BTH) || p->flags & PKT_MALFORMED || !p->op->name || p->op->ext & H_DETH)
+    if (!hosts_part_is_theirs(p))
         return false;
     conn_addr_of(p, &src, &dst);
     return !hosts_part_has(s, &src, p->frame->file) && !hosts_part_has(s, &dst, p->frame->file);
@@ -31,12 +25,11 @@ void hosts_part_packet(struct hosts_part *h, const struct pkt *p)
     h->native |= (p->have & H_LRH) != 0;
 }
 
-/* Whether options ask for all packets: why; NULL: they do not. */
-static const char *needs_all(const struct trace *t)
+const char *hosts_part_needs_all(const struct trace *t)
 {
     bool all = t->filter_text || t->n_pairs || t->joins.n || t->joins.all || t->anonymizer;
 
-    for (size_t i = 0; i < t->n_files; i++)
+    for (size_t i = 0; i < t->n_files && t->shards.n_runs; i++)
         if (t->paths[i] != t->shards.digests[i])
             return "an upper protocol asks for payload of files themselves";
     return all ? "an option needs all packets" : NULL;
@@ -67,7 +60,7 @@ void hosts_part_last_frames(const struct trace *t, struct meter *m)
             }
 }
 
-const char *hosts_part_save(struct hosts_part *h, const struct trace *t, struct pack *k)
+const char *hosts_part_why(const struct hosts_part *h, const struct trace *t)
 {
     struct conn_counts n = conn_counts(observer_conns(t->observer));
     const struct room *room = observer_room(t->observer);
@@ -85,40 +78,75 @@ const char *hosts_part_save(struct hosts_part *h, const struct trace *t, struct 
         return "requesters of several hosts that send to one slow down after CNPs";
     if (n.evicted || room->refused || room->declined)
         return ROOM_IS_SHORT;
+    return h->why;
+}
+
+void hosts_part_used(const struct trace *t, uint64_t used[HOSTS_USES])
+{
+    struct conn_counts n = conn_counts(observer_conns(t->observer));
+    struct timeline_use use = timeline_use(observer_timeline(t->observer));
+
+    used[HOSTS_EPISODES] = use.episodes;
+    used[HOSTS_PORTS] = use.ports;
+    used[HOSTS_GUESSES] = use.guesses;
+    used[HOSTS_CNPS] = use.cnps;
+    used[HOSTS_FLOWS] = n.flows;
+    used[HOSTS_ROOM] = observer_room(t->observer)->most;
+    used[HOSTS_SIGHTS] = n.sights;
+}
+
+uint64_t hosts_part_kept(const struct hosts_part *h)
+{
+    return h->kept + (uint64_t)h->numbers.n * sizeof *h->numbers.of;
+}
+
+const char *hosts_part_room_why(const struct trace *t, const uint64_t used[HOSTS_USES])
+{
+    const struct timeline_use use = {.episodes = used[HOSTS_EPISODES],
+                                     .ports = used[HOSTS_PORTS],
+                                     .guesses = used[HOSTS_GUESSES],
+                                     .cnps = used[HOSTS_CNPS]};
+    bool room =
+        used[HOSTS_FLOWS] <= observer_flows(t->observer) && used[HOSTS_ROOM] <= observer_room(t->observer)->limit / 2;
+
+    if (!room)
+        return ROOM_IS_SHORT;
+    return used[HOSTS_SIGHTS] <= CONN_SIGHTS && timeline_use_fits(&use) ? NULL
+                                                                        : "more is to be kept of hosts than can be";
+}
+
+const char *hosts_part_save(struct hosts_part *h, const struct trace *t, struct pack *k)
+{
+    const char *why = hosts_part_why(h, t);
+    uint64_t used[HOSTS_USES];
+
+    if (why)
+        return why;
+    hosts_part_used(t, used);
     numbers_pack(k, &h->numbers);
-    pack_number(k, use.episodes);
-    pack_number(k, use.ports);
-    pack_number(k, use.guesses);
-    pack_number(k, use.cnps);
-    pack_number(k, n.flows);
-    pack_number(k, room->most);
-    pack_number(k, n.sights);
+    for (unsigned i = 0; i < HOSTS_USES; i++)
+        pack_number(k, used[i]);
     return NULL;
 }
 
 /* --- All parts -------------------------------------------------------------------------------- */
 
 /* Read what is common to all commands. False: it is damaged. */
-static bool read_part(struct pack *k, struct hosts_part *h, struct hosts_use *sum)
+static bool read_part(struct pack *k, struct hosts_part *h, uint64_t sum[HOSTS_USES])
 {
     numbers_pack(k, &h->numbers);
-    sum->timeline.episodes += pack_number(k, 0);
-    sum->timeline.ports += pack_number(k, 0);
-    sum->timeline.guesses += pack_number(k, 0);
-    sum->timeline.cnps += pack_number(k, 0);
-    sum->flows += pack_number(k, 0);
-    sum->room += pack_number(k, 0);
-    sum->sights += pack_number(k, 0);
+    for (unsigned i = 0; i < HOSTS_USES; i++)
+        sum[i] += pack_number(k, 0);
     return !k->bad;
 }
 
 /* Whether one process would have had room for all. */
-static bool fits(const struct hosts_use *sum, const struct trace *t)
+static bool fits(const struct trace *t, const uint64_t used[HOSTS_USES])
 {
-    bool fit = sum->flows <= observer_flows(t->observer) && sum->room <= observer_room(t->observer)->limit / 2;
+    const char *why = hosts_part_room_why(t, used);
 
-    t->share->passed_over |= !fit;
-    return fit && timeline_use_fits(&sum->timeline) && sum->sights <= CONN_SIGHTS;
+    t->share->passed_over |= why && part_lacks_memory(why);
+    return !why;
 }
 
 /* A command that takes. */
@@ -144,14 +172,14 @@ static bool take_these(void *user)
     struct conn_table *trial =
         conn_table_new(observer_flows(t->observer)); /* those of the command stay as they are if it fails */
     struct numbers_now now = {.n = 0}, again = {.n = 0};
-    struct hosts_use use = {.flows = 0};
+    uint64_t used[HOSTS_USES] = {0};
     bool ok = of && logs && trial;
 
     for (uint32_t i = 0; ok && i < s->n_parts; i++) {
-        ok = read_part(&s->parts[i], &of[i], &use);
+        ok = read_part(&s->parts[i], &of[i], used);
         logs[i] = of[i].numbers;
     }
-    ok = ok && fits(&use, t) && numbers_replay(logs, s->n_parts, trial, &now);
+    ok = ok && fits(t, used) && numbers_replay(logs, s->n_parts, trial, &now);
     for (uint32_t i = 0; ok && i < s->n_parts; i++)
         ok = g->taker->take(g->user, i, &s->parts[i], t, &logs[i]);
     ok = ok && numbers_replay(logs, s->n_parts, observer_conns(t->observer), &again);
@@ -176,10 +204,11 @@ bool hosts_part_begin(struct hosts_part *h, struct trace *t, bool all, const str
 {
     static const struct parts_taker parts = {options, take_these, forget_these};
     struct trace_share *s = t->share;
-    const char *why = all ? "an option needs all packets" : needs_all(t);
+    const char *why = all ? "an option needs all packets" : hosts_part_needs_all(t);
 
     if (s->found) {
         s->why = why;
+        t->hosts = h;
         numbers_note(&h->numbers, observer_conns(t->observer));
         return false;
     }

@@ -11,19 +11,42 @@
 #include "src/conn/numbers_log.h"
 #include "src/measure/meter.h"
 
+/* The owner of a host in file number `file`, of 256. */
+static inline unsigned hosts_part_owner(const struct conn_addr *host, uint64_t file)
+{
+    return (unsigned)((conn_addr_hash(host) >> 56) + file * CONN_OWNERS_STEP) % CONN_OWNERS;
+}
 /* Whether a host is one of the part, in file number `file`. */
 static inline bool hosts_part_has(const struct trace_share *s, const struct conn_addr *host, uint64_t file)
 {
-    return conn_owners_has(&s->owners,
-                           (unsigned)((conn_addr_hash(host) >> 56) + file * CONN_OWNERS_STEP) % CONN_OWNERS);
+    return conn_owners_has(&s->owners, hosts_part_owner(host, file));
+}
+/* Whether only the parts of its two hosts follow a packet, the one of a connection. */
+static inline bool hosts_part_is_theirs(const struct pkt *p)
+{
+    return p->have & H_BTH && !(p->flags & PKT_MALFORMED) && p->op->name && !(p->op->ext & H_DETH);
 }
 /* Whether the packet belongs to a connection of hosts of other parts alone. */
 bool hosts_part_skips(const struct trace_share *s, const struct pkt *p);
 
+#define HOSTS_CARRY "connections carry an upper protocol"
 /* What a part notes beside its rows; zero-initialise. */
 struct hosts_part {
     struct numbers_log numbers;
-    bool native; /* there were packets of native InfiniBand */
+    bool native;     /* there were packets of native InfiniBand */
+    const char *why; /* of the command: it cannot be shared out */
+    uint64_t kept;   /* of the command: bytes of what it has found */
+};
+/* What parts use of the tables that all hosts share in one process. */
+enum hosts_use {
+    HOSTS_EPISODES,
+    HOSTS_PORTS,
+    HOSTS_GUESSES,
+    HOSTS_CNPS,
+    HOSTS_FLOWS,
+    HOSTS_ROOM,
+    HOSTS_SIGHTS,
+    HOSTS_USES,
 };
 /* Before the packet is observed. */
 void hosts_part_packet(struct hosts_part *h, const struct pkt *p);
@@ -32,6 +55,16 @@ void hosts_part_pack_options(struct pack *k, const struct trace *t);
 /* At the end of a part, before the accounts end: the files go on as long as they do in one process. */
 void hosts_part_last_frames(const struct trace *t, struct meter *m);
 
+/* Why the packets cannot be shared out with these options; NULL: they can. */
+const char *hosts_part_needs_all(const struct trace *t);
+/* Why what this part has seen so far cannot be shared out; NULL: it can. */
+const char *hosts_part_why(const struct hosts_part *h, const struct trace *t);
+/* Bytes of what this part has found so far, and of what is needed to make one of it. */
+uint64_t hosts_part_kept(const struct hosts_part *h);
+/* What this part uses. */
+void hosts_part_used(const struct trace *t, uint64_t used[HOSTS_USES]);
+/* Why one process with the options of `t` has no room for the sum of what all parts use; NULL: it has. */
+const char *hosts_part_room_why(const struct trace *t, const uint64_t used[HOSTS_USES]);
 /* Write what is common to all commands. NULL, or why the run cannot be shared out. */
 const char *hosts_part_save(struct hosts_part *h, const struct trace *t, struct pack *k);
 
@@ -41,8 +74,9 @@ struct hosts_taker {
     /* the rest of part `i`, whose connections have the numbers of `l` now. False: it does not serve */
     bool (*take)(void *user, uint32_t i, struct pack *k, const struct trace *t, const struct numbers_log *l);
 };
-/* t->share is set. In a part, note what happens to the numbers of connections, in `h`; else take what all parts have
- * found: true; if that cannot be, t->share becomes NULL. `all`: an option of the command needs all packets. */
+/* t->share is set. In a part, `h` becomes t->hosts: note what happens to the numbers of connections; else take what all
+ * parts have found: true; if that cannot be, t->share becomes NULL. `all`: an option of the command needs all packets.
+ */
 bool hosts_part_begin(struct hosts_part *h, struct trace *t, bool all, const struct hosts_taker *taker, void *user);
 
 #endif

@@ -127,7 +127,7 @@ static void note_numbers(struct ops_part *o, const struct meter *m)
 {
     while (o->n_places < meter_requests(m)) {
         if (o->n_places == UINT32_MAX / 2 || !grow((void **)&o->places, o->n_places, sizeof *o->places)) {
-            o->why = "there are too many work requests";
+            o->hosts.why = "there are too many work requests";
             return;
         }
         o->places[o->n_places++] = o->hosts.numbers.now;
@@ -140,6 +140,7 @@ void ops_part_packet(struct ops_part *o, const struct pkt *p, const struct meter
     o->first = o->begun ? o->first : p->frame->ts;
     o->begun = true;
     o->nth = 0;
+    o->hosts.kept = o->rows.len + (uint64_t)o->n_places * sizeof *o->places;
     hosts_part_packet(&o->hosts, p);
 }
 
@@ -151,7 +152,7 @@ void ops_part_over(struct ops_part *o, const struct trace_share *s, const struct
     struct ops_row row = *r;
 
     if (r->w.name)
-        o->why = "there are operations of another transport";
+        o->hosts.why = "there are operations of another transport";
     if (r->row->grams ? !s->leads : !hosts_part_has(s, &r->row->src, r->row->file))
         return;
     note_numbers(o, m);
@@ -171,7 +172,6 @@ int ops_part_save(struct ops_part *o, struct trace *t)
     struct pack k = {.out = s->found};
 
     t->out.len = 0;
-    s->why = s->why ? s->why : o->why;
     if (s->why)
         return EXIT_OK;
     hosts_part_pack_options(&k, t);
@@ -244,19 +244,10 @@ static bool take_part(void *user, uint32_t i, struct pack *k, const struct trace
     return !k->bad && !o->rows.err;
 }
 
-static int compare(const struct number_place *a, const struct number_place *b)
-{
-    if (a->ts != b->ts)
-        return a->ts < b->ts ? -1 : 1;
-    if (a->file != b->file)
-        return a->file < b->file ? -1 : 1;
-    return (a->frame > b->frame) - (a->frame < b->frame);
-}
-
 static int by_first(const void *x, const void *y)
 {
     const struct ops_place *a = x, *b = y;
-    int d = compare(&a->begun, &b->begun);
+    int d = number_place_compare(&a->begun, &b->begun);
 
     d = d ? d : (a->part > b->part) - (a->part < b->part);
     return d ? d : (a->id > b->id) - (a->id < b->id);
@@ -272,7 +263,7 @@ static int by_end(const void *x, const void *y)
         return a->late ? 1 : -1;
     if (a->late)
         return (a->id > b->id) - (a->id < b->id);
-    d = compare(&a->over, &b->over);
+    d = number_place_compare(&a->over, &b->over);
     d = d ? d : (a->nth > b->nth) - (a->nth < b->nth);
     return d ? d : (a->id > b->id) - (a->id < b->id);
 }

@@ -24,7 +24,6 @@ struct ops_part {
     uint64_t n;
     struct number_place *places; /* by number, from 0: the packet at which it was given */
     uint32_t n_places;
-    const char *why; /* it cannot be shared out */
     /* what all parts have found */
     struct ops_place *all;
     size_t n_all;

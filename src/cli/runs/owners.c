@@ -24,23 +24,109 @@ struct owner {
 };
 
 struct owners {
+    struct in_parts in; /* first */
     const struct judge *whole;
-    unsigned n;
     size_t n_files;
     struct owner of[TURNS_PARTS];
     /* Of who sorts. */
     _Alignas(64) struct first *first; /* by file */
-    struct place {
-        ns_t ts;
-        uint64_t number;
-        uint16_t file;
-    } latest;
+    struct number_place latest;
     ns_t first_ts;
     uint64_t packets, of_all, look_at;
     _Alignas(64) atomic_bool arrives, stays; /* judge_share_moves() of any part */
     _Atomic uint64_t used[JUDGE_USES];       /* by all */
     const char *why;                         /* packets cannot be shared out */
 };
+
+/* --- Packets ---------------------------------------------------------------------------------- */
+
+static uint64_t not_shared(struct owners *o, const char *why)
+{
+    o->why = why;
+    return TURNS_ENOUGH;
+}
+
+static bool are_too_many_of_all(struct owners *o)
+{
+    if (LIKELY(o->packets < o->look_at))
+        return false;
+    o->look_at *= 2;
+    return o->of_all * o->in.n > o->packets;
+}
+
+static uint64_t parts_of(struct in_parts *in, const struct pkt *p)
+{
+    struct owners *o = (struct owners *)in;
+    const struct frame *f = p->frame;
+    struct conn_addr src, dst;
+    bool tells;
+
+    if (UNLIKELY(!in_parts_follows(&o->latest, f)))
+        return not_shared(o, "packets do not follow each other in time");
+    conn_addr_of(p, &src, &dst);
+    o->first_ts = o->packets ? o->first_ts : f->ts;
+    tells = first_seen(&o->first[f->file], p, conn_addr_hash(&src));
+    o->packets++;
+    if (LIKELY(is_of_pair(p) && !tells))
+        return TURNS_PART(conn_owner_in(&src, &dst, f->file) * in->n / CONN_OWNERS);
+    o->of_all += !is_of_pair(p);
+    return are_too_many_of_all(o) ? not_shared(o, "most packets concern all connections") : TURNS_ALL;
+}
+
+static struct judge *judge_of(const struct in_parts *in, unsigned part)
+{
+    return ((const struct owners *)in)->of[part].judge;
+}
+
+static void take(struct in_parts *in, unsigned part, struct pkt *p)
+{
+    judge_packet(judge_of(in, part), p);
+}
+
+static void fetch(struct in_parts *in, unsigned part)
+{
+    judge_fetch(judge_of(in, part));
+}
+
+static void ahead(struct in_parts *in, unsigned part, const struct frame *f)
+{
+    judge_expect(judge_of(in, part), f);
+}
+
+/* Whether there is room for what all parts use, once this part's use is counted. */
+static const char *count_use(struct owners *o, struct owner *mine)
+{
+    uint64_t used[JUDGE_USES];
+
+    judge_used(mine->judge, used);
+    if (!in_parts_count(o->used, mine->used, used, JUDGE_USES))
+        return NULL;
+    for (unsigned i = 0; i < JUDGE_USES; i++)
+        used[i] = atomic_load(&o->used[i]);
+    return judge_room_why(o->whole, used);
+}
+
+static bool go_on(struct in_parts *in, unsigned part)
+{
+    struct owners *o = (struct owners *)in;
+    struct owner *mine = &o->of[part];
+    bool arrives, stays;
+
+    judge_share_moves(mine->judge, &arrives, &stays);
+    if (arrives && !atomic_load(&o->arrives))
+        atomic_store(&o->arrives, true);
+    if (stays && !atomic_load(&o->stays))
+        atomic_store(&o->stays, true);
+    if (!mine->why)
+        mine->why = judge_share_why(mine->judge);
+    if (!mine->why)
+        mine->why = count_use(o, mine);
+    if (!mine->why && atomic_load(&o->arrives) && atomic_load(&o->stays))
+        mine->why = "queue pairs may have migrated";
+    return !mine->why;
+}
+
+/* --- From start to end ------------------------------------------------------------------------ */
 
 struct owners *owners_new(const struct judge *whole, const struct judge_opts *opts, unsigned n, size_t n_files)
 {
@@ -49,10 +135,10 @@ struct owners *owners_new(const struct judge *whole, const struct judge_opts *op
 
     if (!o)
         return NULL;
+    o->in =
+        (struct in_parts){.n = n, .parts_of = parts_of, .take = take, .go_on = go_on, .fetch = fetch, .ahead = ahead};
     o->whole = whole;
-    o->n = n;
     o->n_files = n_files;
-    o->latest.ts = INT64_MIN;
     o->look_at = LOOK_AT_FROM;
     o->first = calloc(n_files, sizeof *o->first);
     ok = o->first != NULL;
@@ -71,7 +157,7 @@ void owners_free(struct owners *o)
 {
     if (!o)
         return;
-    for (unsigned i = 0; i < o->n; i++) {
+    for (unsigned i = 0; i < o->in.n; i++) {
         judge_free(o->of[i].judge);
         buf_free(&o->of[i].found);
     }
@@ -81,93 +167,9 @@ void owners_free(struct owners *o)
     free(o);
 }
 
-unsigned owners_parts(const struct owners *o)
+struct in_parts *owners_in(struct owners *o)
 {
-    return o->n;
-}
-
-struct judge *owners_judge(const struct owners *o, unsigned part)
-{
-    return o->of[part].judge;
-}
-
-/* --- Packets ---------------------------------------------------------------------------------- */
-
-/* Whether the order of the packets is that in which findings of several parts are sorted. */
-static bool is_behind(const struct place *a, const struct place *b)
-{
-    if (a->ts != b->ts)
-        return a->ts > b->ts;
-    return a->file != b->file ? a->file > b->file : a->number > b->number;
-}
-
-static unsigned not_shared(struct owners *o, const char *why)
-{
-    o->why = why;
-    return TURNS_ENOUGH;
-}
-
-static bool are_too_many_of_all(struct owners *o)
-{
-    if (LIKELY(o->packets < o->look_at))
-        return false;
-    o->look_at *= 2;
-    return o->of_all * o->n > o->packets;
-}
-
-unsigned owners_part_of(struct owners *o, const struct pkt *p)
-{
-    const struct frame *f = p->frame;
-    struct place at = {f->ts, f->number, f->file};
-    struct conn_addr src, dst;
-    bool tells;
-
-    if (UNLIKELY(!f->has_ts || !is_behind(&at, &o->latest)))
-        return not_shared(o, "packets do not follow each other in time");
-    o->latest = at;
-    conn_addr_of(p, &src, &dst);
-    o->first_ts = o->packets ? o->first_ts : f->ts;
-    tells = first_seen(&o->first[f->file], p, conn_addr_hash(&src));
-    o->packets++;
-    if (LIKELY(is_of_pair(p) && !tells))
-        return conn_owner_in(&src, &dst, f->file) * o->n / CONN_OWNERS;
-    o->of_all += !is_of_pair(p);
-    return are_too_many_of_all(o) ? not_shared(o, "most packets concern all connections") : TURNS_ALL;
-}
-
-/* Whether there is room for what all parts use, once this part's use is counted. */
-static const char *count_use(struct owners *o, struct owner *mine)
-{
-    uint64_t used[JUDGE_USES], all[JUDGE_USES];
-
-    judge_used(mine->judge, used);
-    if (memcmp(used, mine->used, sizeof used) == 0)
-        return NULL;
-    for (unsigned i = 0; i < JUDGE_USES; i++) {
-        atomic_fetch_add(&o->used[i], used[i] - mine->used[i]);
-        mine->used[i] = used[i];
-        all[i] = atomic_load(&o->used[i]);
-    }
-    return judge_room_why(o->whole, all);
-}
-
-bool owners_go_on(struct owners *o, unsigned part)
-{
-    struct owner *mine = &o->of[part];
-    bool arrives, stays;
-
-    judge_share_moves(mine->judge, &arrives, &stays);
-    if (arrives && !atomic_load(&o->arrives))
-        atomic_store(&o->arrives, true);
-    if (stays && !atomic_load(&o->stays))
-        atomic_store(&o->stays, true);
-    if (!mine->why)
-        mine->why = judge_share_why(mine->judge);
-    if (!mine->why)
-        mine->why = count_use(o, mine);
-    if (!mine->why && atomic_load(&o->arrives) && atomic_load(&o->stays))
-        mine->why = "queue pairs may have migrated";
-    return !mine->why;
+    return o ? &o->in : NULL;
 }
 
 ns_t owners_first(const struct owners *o)
@@ -177,11 +179,9 @@ ns_t owners_first(const struct owners *o)
 
 void owners_drops(struct owners *o, uint16_t file, uint64_t drops)
 {
-    for (unsigned i = 0; i < o->n; i++)
+    for (unsigned i = 0; i < o->in.n; i++)
         judge_drops(o->of[i].judge, file, drops);
 }
-
-/* --- The end ---------------------------------------------------------------------------------- */
 
 /* All parts know when the last frame of each tap was captured. False without memory. */
 static bool tell_last_frames(const struct owners *o, struct judge *j)
@@ -226,10 +226,10 @@ const char *owners_join(struct owners *o, struct judge *whole, uint64_t packets,
     for (size_t i = 0; i < o->n_files && !why; i++)
         if (o->first[i].lost)
             why = "there are more senders or interfaces than are kept";
-    for (unsigned i = 0; i < o->n && !why; i++) {
+    for (unsigned i = 0; i < o->in.n && !why; i++) {
         why = end_part(o, &o->of[i], unread);
         parts[i] = (struct pack){.p = (const uint8_t *)o->of[i].found.p,
                                  .end = (const uint8_t *)o->of[i].found.p + o->of[i].found.len};
     }
-    return why ? why : judge_absorb(whole, parts, o->n, packets, o->n_files);
+    return why ? why : judge_absorb(whole, parts, o->in.n, packets, o->n_files);
 }

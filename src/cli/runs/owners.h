@@ -5,7 +5,7 @@
 #ifndef RDMATRACE_CLI_OWNERS_H
 #define RDMATRACE_CLI_OWNERS_H
 
-#include "dissect/pkt.h"
+#include "src/cli/runs/in_parts.h"
 #include "src/judge/judge.h"
 
 struct owners;
@@ -14,14 +14,8 @@ struct owners;
  * go on while it would have room for what all of them keep. NULL without memory. */
 struct owners *owners_new(const struct judge *whole, const struct judge_opts *opts, unsigned n, size_t n_files);
 void owners_free(struct owners *o); /* NULL is allowed */
-unsigned owners_parts(const struct owners *o);
-
-/* The part of a packet, TURNS_ALL or TURNS_ENOUGH. All packets, in their order, as one judge would get them. */
-unsigned owners_part_of(struct owners *o, const struct pkt *p);
-/* The judge of a part, for its packets. */
-struct judge *owners_judge(const struct owners *o, unsigned part);
-/* After some packets of a part: whether it goes on. */
-bool owners_go_on(struct owners *o, unsigned part);
+/* By which the packets are brought to the parts. */
+struct in_parts *owners_in(struct owners *o);
 
 /* When the first frame was captured. */
 ns_t owners_first(const struct owners *o);

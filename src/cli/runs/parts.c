@@ -303,7 +303,7 @@ bool parts_take(struct trace_share *s, const struct parts_taker *taker, void *us
     bool taken = false;
 
     taker->options(user, &k);
-    for (bool more = !wanted.err; more && !taken; more = !taken && s->next(s)) {
+    for (bool more = !wanted.err; more && !taken; more = !taken && s->next && s->next(s)) {
         bool may = have_options(s, &wanted);
         s->passed_over |= may && s->short_of_memory;
         taken = may && !s->short_of_memory && taker->take(user);
@@ -312,7 +312,7 @@ bool parts_take(struct trace_share *s, const struct parts_taker *taker, void *us
     }
     buf_free(&wanted);
     s->passed_over &= !taken;
-    if (s->passed_over)
+    if (s->passed_over && !s->silent)
         cli_error(
             "the parts of `rdmatrace reduce` are passed over, and one process follows all connections: " ROOM_IS_SHORT
             ", of reduce and of merge");
