@@ -250,7 +250,6 @@ enum conn_change_kind {
     FLOW_NUMBERED, /* it gets `number`, the next one, or that of its connection at another tap */
     FLOWS_JOINED,  /* with `other` it makes a connection from now on */
     FLOW_SENDER,   /* the queue pair of its sender became known, or is not known any more */
-    NUMBER_ENDED,  /* no flow has `number` any more behind the next change; share.c of the judge tells it, no table */
 };
 struct conn_change {
     uint8_t what; /* enum conn_change_kind */

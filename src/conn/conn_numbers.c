@@ -187,7 +187,7 @@ void conn_change_pack(struct pack *k, struct conn_change *c)
     PACK(k, c->other);
     PACK(k, c->number);
     PACK(k, c->sqpn);
-    k->bad |= c->what > NUMBER_ENDED;
+    k->bad |= c->what > FLOW_SENDER;
     if (c->what != FLOW_BEGUN)
         return;
     PACK(k, c->tap);
@@ -275,8 +275,6 @@ bool conn_replay(struct conn_table *t, struct conn_replayed *r, const struct con
         t->newest = FLOW_NONE;
     if (c->what == FLOW_BEGUN)
         return begin(t, r, c);
-    if (c->what == NUMBER_ENDED)
-        return c->number < r->n_numbers;
     if (flow == FLOW_NONE)
         return false;
     switch ((enum conn_change_kind)c->what) {

@@ -42,11 +42,13 @@ void findings_lost(struct findings *r, enum rule rule)
     r->lost[rule] = true;
 }
 
+#define OF_FLOW 0x7f /* in place of the tap: 7 bits */
+
 struct tally *findings_tally(struct findings *r, const struct finding *f)
 {
-    uint64_t tap = ((uint64_t)f->file * 31 + f->tap) & 0x7f;
-    uint64_t key = UINT64_C(1) << 63 | tap << 56 | (uint64_t)f->conn << 24 | (uint64_t)f->severity << 16 |
-                   (uint64_t)f->result << 8 | f->rule;
+    uint64_t tap = f->flow ? OF_FLOW : ((uint64_t)f->file * 31 + f->tap) % OF_FLOW;
+    uint64_t key = UINT64_C(1) << 63 | tap << 56 | (uint64_t)(f->flow ? f->flow : f->conn) << 24 |
+                   (uint64_t)f->severity << 16 | (uint64_t)f->result << 8 | f->rule;
     uint32_t i = (uint32_t)(key * HASH_MULTIPLIER >> 48) & (TALLIES - 1);
 
     while (r->tallies[i].key && r->tallies[i].key != key)

@@ -7,8 +7,10 @@
 #include "src/transport/rules.h"
 
 #define FINDINGS_FRAMES 8 /* frames, and cause frames, of a finding at most */
-#define FINDINGS_EACH   5 /* findings kept of the same rule, verdict and connection; further ones are only counted */
-#define FINDINGS_MAX    20000 /* findings kept in total */
+/* Findings that are kept of the same rule, verdict and flow, or if they are of none, of the same connection and tap;
+ * further ones are only counted. */
+#define FINDINGS_EACH 5
+#define FINDINGS_MAX  20000 /* findings kept in total */
 
 #define FINDING_NO_TIME INT64_MIN
 
@@ -27,6 +29,7 @@ struct finding {
     uint16_t tap;                     /* interface of that file, from 0 */
     uint64_t iface;                   /* 1 << its interface, if interfaces have different tap positions; else 0 */
     uint32_t conn;                    /* number of the connection; 0: none */
+    uint32_t flow;                    /* a number that no other flow has, or had; 0: it is about none */
     uint64_t frames[FINDINGS_FRAMES]; /* frames that break the rule */
     uint64_t causes[FINDINGS_FRAMES]; /* frames that prove it */
     uint32_t wrong;                   /* headline; 0: that of the rule */
@@ -66,6 +69,8 @@ void findings_follows(struct findings *r, size_t i, uint64_t frame);
  */
 struct pack;
 void findings_pack(struct findings *r, struct pack *k);
+/* Give the flows of these findings the numbers behind `most`. Returns the highest of them, or `most`. */
+uint32_t findings_number_flows(struct findings *r, uint32_t most);
 /* Findings of several processes, which have judged a part of the packets each, made one. findings_take(): add finding
  * `i` of `from`, of connection `conn`; of all parts in the order in which one process would have found them. False:
  * that many are kept, it was only counted. Then findings_sum(), once for each part: what it has counted. */
@@ -73,7 +78,7 @@ bool findings_take(struct findings *r, const struct findings *from, size_t i, ui
 void findings_sum(struct findings *r, const struct findings *from);
 /* After the last findings_take(): what is counted with finding `i` of `from`, as so many like it are kept. */
 void findings_count_more(struct findings *r, const struct findings *from, size_t i, uint32_t conn);
-/* How many kinds of findings are told apart, by rule, verdict, connection and tap. Parts that have FINDINGS_KINDS
+/* How many kinds of findings are told apart, as for FINDINGS_EACH. Parts that have FINDINGS_KINDS
  * together cannot be made one: it would depend on their order what is kept. */
 #define FINDINGS_KINDS 32768
 uint32_t findings_kinds(const struct findings *r);

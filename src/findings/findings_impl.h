@@ -6,7 +6,7 @@
 
 #define TALLIES (2 * FINDINGS_KINDS) /* size of the hash table of tallies, a power of two */
 
-/* Number of findings with the same rule, verdict and connection. */
+/* Number of findings of a kind: see FINDINGS_EACH. */
 struct tally {
     uint64_t key; /* 0: free */
     uint32_t n;

@@ -30,6 +30,7 @@ static void pack_finding(struct pack *k, struct finding *f)
     PACK(k, f->tap);
     PACK(k, f->iface);
     PACK(k, f->conn);
+    PACK(k, f->flow);
     PACK(k, f->wrong);
     PACK(k, f->expected);
     PACK(k, f->seen);
@@ -79,6 +80,18 @@ void findings_pack(struct findings *r, struct pack *k)
     }
     for (unsigned i = 0; i < UNJUDGED_KINDS; i++)
         PACK(k, r->unjudged[i]);
+}
+
+uint32_t findings_number_flows(struct findings *r, uint32_t most)
+{
+    uint32_t highest = most;
+
+    for (size_t i = 0; i < r->n; i++) {
+        struct finding *f = &r->findings[i];
+        f->flow += f->flow ? most : 0;
+        highest = max_u32(highest, f->flow);
+    }
+    return highest;
 }
 
 bool findings_take(struct findings *r, const struct findings *from, size_t i, uint32_t conn)

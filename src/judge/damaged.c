@@ -105,9 +105,10 @@ static bool is_cut_as_others(struct judge *j, const struct pkt *p, uint32_t flow
 {
     struct finding f = {.rule = RULE_FMT_01, .severity = SEV_E, .result = V_INCONCLUSIVE, .missing = N_PAYLOAD};
 
-    if (flow == FLOW_NONE || j->o.thorough || !judge_wants(j, RULE_FMT_01))
+    if (flow == FLOW_NONE || !j->flows[flow].found_as || j->o.thorough || !judge_wants(j, RULE_FMT_01))
         return false;
     f.conn = j->flow[flow].conn;
+    f.flow = j->flows[flow].found_as;
     f.file = (uint16_t)(j->flow[flow].tap >> 16);
     f.tap = (uint16_t)j->flow[flow].tap;
     f.frames[0] = p->frame->number;

@@ -238,6 +238,7 @@ struct jflow {
     struct unsolicited unsolicited;           /* the first one */
     bool two_way;                             /* its ends open connections and accept some */
     uint8_t two_way_side;                     /* with two_way: enum tap_side; at which of them the tap is */
+    uint32_t found_as;                        /* finding.flow of its findings; 0: it has none yet */
     uint64_t two_way_next;                    /* packets of the capture at which this is looked at again */
 };
 

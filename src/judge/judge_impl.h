@@ -59,6 +59,7 @@ struct judge {
     bool many;                 /* there are so many flows that judge_expect() is of use */
     struct ahead ahead[AHEAD]; /* packets that judge_expect() was told of lately, a ring */
     uint32_t n_ahead;          /* how many there were */
+    uint32_t flows_found;      /* flows that have findings, so far */
     uint64_t n_found;          /* number of failures and notes so far */
     uint64_t n_found_before;   /* n_found before the current packet */
     struct ud_dest ud[UD_DESTS];

@@ -223,6 +223,8 @@ static void keep(struct judge *j, struct finding *f, const struct finding_text *
 
     if (UNLIKELY(j->silent) && flow == FLOW_NONE)
         return;
+    if (flow != FLOW_NONE)
+        f->flow = j->flows[flow].found_as = j->flows[flow].found_as ? j->flows[flow].found_as : ++j->flows_found;
     if (!f->ts)
         f->ts = j->at_ts;
     if (!f->ts)

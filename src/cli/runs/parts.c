@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PART_MAGIC     "rdmatrace-part7\n" /* 16 bytes */
+#define PART_MAGIC     "rdmatrace-part8\n" /* 16 bytes */
 #define PART_MAGIC_LEN 16
 #define PART_MAX       ((off_t)1 << 32) /* bytes of a part */
 #define WORDS_MAX      65536

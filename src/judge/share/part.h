@@ -21,7 +21,7 @@ struct share {
     struct conn_owners owners;
     bool leads, parts; /* parts: what several processes have found was read, nothing is judged */
     struct order at;
-    uint32_t n, changed; /* the next number at this place; the one before that of the latest change */
+    uint32_t n;          /* the next number at this place */
     struct place *found; /* of each finding */
     uint32_t n_found;
     struct numbering *numbers;
@@ -52,8 +52,7 @@ struct part {
     struct flow_fact *facts;
     struct choice *choices;
     struct conn_replayed replayed;
-    uint32_t *then;  /* by finding: the number of its connection when it was found; 0: it was not yet, or of none */
-    uint32_t *until; /* by number: what it was when it ended; 0: it did not */
+    uint32_t *then; /* by finding: the number of its connection when it was found; 0: it was not yet, or of none */
     uint64_t foreign, used[JUDGE_USES];
     uint64_t cut; /* packets that were cut, and the first of them */
     uint32_t cut_frame;

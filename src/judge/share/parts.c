@@ -199,8 +199,7 @@ static bool begin_replay(struct part *p)
         numbers += p->numbers[i].c.what == FLOW_NUMBERED;
     }
     p->then = calloc(findings_n(p->findings) + 1, sizeof *p->then);
-    p->until = calloc(numbers + (size_t)1, sizeof *p->until);
-    return conn_replayed_new(&p->replayed, flows, numbers) && p->then && p->until;
+    return conn_replayed_new(&p->replayed, flows, numbers) && p->then;
 }
 
 /* Read a part. */
@@ -227,8 +226,10 @@ static bool collect(struct judge *j)
 {
     struct share *s = j->share;
     size_t entries = 0, facts = 0;
+    uint32_t flows = 0;
 
     for (uint32_t i = 0; i < s->n_parts; i++) {
+        flows = findings_number_flows(s->part[i].findings, flows);
         entries += s->part[i].n_numbers + findings_n(s->part[i].findings);
         facts += s->part[i].n_facts;
     }
@@ -259,8 +260,6 @@ static void replay_change(struct judge *j, struct part *p, const struct numberin
     bool same = order_compare(&e->at, &s->replayed) == 0;
 
     s->damaged |= !conn_replay(j->conns, &p->replayed, &e->c, same);
-    if (e->c.what == NUMBER_ENDED && !s->damaged)
-        p->until[e->c.number] = number_of(j, p, e->c.number);
     s->replayed = e->at;
 }
 
@@ -270,14 +269,8 @@ static void replay_finding(struct judge *j, struct part *p, uint32_t index)
     findings_take(j->findings, p->findings, index, p->then[index]);
 }
 
-/* The number of the connection of a finding when the last one of its kind may have been counted. */
-static uint32_t number_until(const struct judge *j, const struct part *p, uint32_t number)
-{
-    return number < p->replayed.n_numbers && p->until[number] ? p->until[number] : number_of(j, p, number);
-}
-
-/* Whether findings that a part has only counted may be of a connection that had several numbers then in one process, as
- * other parts follow it at other taps: there they count as those of several. */
+/* Whether findings that a part has only counted, of no flow, may be of a connection that had several numbers then in
+ * one process, as other parts follow it at other taps: there they count as those of several. */
 static bool are_counts_of_several(const struct judge *j)
 {
     const struct share *s = j->share;
@@ -286,7 +279,7 @@ static bool are_counts_of_several(const struct judge *j)
         for (uint32_t k = 0; k < findings_n(s->part[i].findings); k++) {
             const struct part *p = &s->part[i];
             const struct finding *f = findings_at(p->findings, k);
-            if (f->times > 1 && p->then[k] && p->then[k] != number_until(j, p, f->conn))
+            if (f->times > 1 && !f->flow && p->then[k] && p->then[k] != number_of(j, p, f->conn))
                 return true;
         }
     return false;

@@ -21,32 +21,22 @@
 
 /* --- A part ----------------------------------------------------------------------------------- */
 
-static void note_change(struct share *s, uint32_t n, const struct conn_change *c)
+static void on_numbered(void *user, enum conn_numbered what, uint32_t a, uint32_t b)
 {
-    if (grow((void **)&s->numbers, s->n_numbers, sizeof *s->numbers))
-        s->numbers[s->n_numbers++] = (struct numbering){s->at, n, *c};
-    else
-        s->no_memory = true;
+    (void)a;
+    (void)b;
+    if (what == NUMBER_TAKEN)
+        judge_share_not(user, "there are connections of TCP");
 }
 
 static void on_changed(void *user, const struct conn_change *c)
 {
     struct share *s = ((struct judge *)user)->share;
 
-    s->changed = s->n++;
-    note_change(s, s->n++, c);
-}
-
-/* A number ends with the latest change: its place is before that of the change. */
-static void on_numbered(void *user, enum conn_numbered what, uint32_t a, uint32_t b)
-{
-    struct share *s = ((struct judge *)user)->share;
-
-    (void)b;
-    if (what == NUMBER_TAKEN)
-        judge_share_not(user, "there are connections of TCP");
-    if (what == NUMBER_CHANGED)
-        note_change(s, s->changed, &(struct conn_change){.what = NUMBER_ENDED, .number = a});
+    if (grow((void **)&s->numbers, s->n_numbers, sizeof *s->numbers))
+        s->numbers[s->n_numbers++] = (struct numbering){s->at, s->n++, *c};
+    else
+        s->no_memory = true;
 }
 
 bool judge_share(struct judge *j, const struct conn_owners *owners, bool leads)
@@ -165,7 +155,6 @@ void judge_share_free(struct judge *j)
         free(s->part[i].choices);
         conn_replayed_free(&s->part[i].replayed);
         free(s->part[i].then);
-        free(s->part[i].until);
     }
     zeros_free(s->born, s->n_born, sizeof *s->born);
     free(s->found);
