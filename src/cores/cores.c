@@ -31,16 +31,55 @@ unsigned cores_threads(unsigned asked, unsigned most)
     return asked ? asked : max_u32(2, min_u32(cores_processors(), most));
 }
 
+/* What a thread does once it has started, and the processors that it may use then. */
+struct begun {
+    void *(*run)(void *user);
+    void *user;
+    cpu_set_t all;
+};
+
+static void *begin(void *user)
+{
+    struct begun b = *(struct begun *)user;
+
+    free(user);
+    sched_setaffinity(0, sizeof b.all, &b.all);
+    return b.run(b.user);
+}
+
+/* A thread that begins on the processor of who starts it, as is usual on virtual machines, waits there until that one
+ * has had its time: some milliseconds. So it begins on another one, if there is one, and may use all then. */
+static void begin_elsewhere(pthread_attr_t *a, const cpu_set_t *all)
+{
+    cpu_set_t others = *all;
+    int here = sched_getcpu();
+
+    if (here < 0 || here >= CPU_SETSIZE)
+        return;
+    CPU_CLR(here, &others);
+    if (CPU_COUNT(&others))
+        pthread_attr_setaffinity_np(a, sizeof others, &others);
+}
+
 bool cores_start(pthread_t *id, void *(*run)(void *user), void *user)
 {
+    struct begun *b = malloc(sizeof *b);
     pthread_attr_t a;
-    bool done;
+    bool done = false;
 
+    if (!b)
+        return false;
+    *b = (struct begun){.run = run, .user = user};
     mallopt(M_ARENA_MAX, CORES_ARENAS);
     pthread_attr_init(&a);
     pthread_attr_setstacksize(&a, CORES_STACK);
-    done = pthread_create(id, &a, run, user) == 0;
+    if (sched_getaffinity(0, sizeof b->all, &b->all) == 0) {
+        begin_elsewhere(&a, &b->all);
+        done = pthread_create(id, &a, begin, b) == 0;
+    }
     pthread_attr_destroy(&a);
+    if (!done)
+        free(b);
     return done;
 }
 

@@ -10,17 +10,20 @@
 #include "zeros.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #define AHEAD 64 /* packets from ahead() until one is taken */
 #define FETCH 4  /* packets from batch_fetch() until one is used */
-/* How often a thread looks for work before it sleeps, some 0.4 ms: about what a batch takes. To be woken up takes long,
- * on a virtual machine most of all. Where there are more threads than processors, it would look while others have to
- * wait for its processor. */
-#define LOOKS      20000
-#define READ_LEAST 32768 /* bytes that are read of a file at once, at least */
-#define ALONE      2     /* batches that are taken before other threads are started, if their number was not given */
+/* How often a thread looks for work before it sleeps, for some milliseconds, which is more than a batch takes; after
+ * the first looks it lets others have its processor between them. To be woken up takes long, on a virtual machine most
+ * of all: there the woken thread may begin on the processor of who woke it, and that one waits. Where there are more
+ * threads than processors, it would look while others have to wait for its processor. */
+#define LOOKS       20000
+#define LOOKS_ALONE 10000
+#define READ_LEAST  32768 /* bytes that are read of a file at once, at least */
+#define ALONE       2     /* batches that are taken before other threads are started, if their number was not given */
 
 _Static_assert(TURNS_FRAMES <= UINT16_MAX, "lists of parts have numbers of packets");
 _Static_assert(TURNS_MOST <= CHUNKS_THREADS, "chunks know who reads");
@@ -458,7 +461,10 @@ static void wait_for_work(struct thread *me)
     for (unsigned i = 0; i < t->looks; i++) {
         if (can_go_on(me))
             return;
-        look_away();
+        if (i < LOOKS_ALONE)
+            look_away();
+        else
+            sched_yield();
     }
     pthread_mutex_lock(&t->lock);
     atomic_fetch_add(&t->sleeping, 1);
