@@ -94,6 +94,11 @@ static int find_marks(struct trace *t)
     return found_for_fields(t->iface ? NULL : t->files, t->n_files, &t->decode, t->cores, &t->marks);
 }
 
+int trace_no_memory(const struct trace *t)
+{
+    return t->share && t->share->found && t->share->silent ? EXIT_BAD : cli_error("out of memory");
+}
+
 static int prepare(const struct trace_cmd *cmd, struct trace *t)
 {
     const struct observer_opts opts = {.memory = t->memory, .per_flow = cmd->per_flow};
@@ -103,14 +108,14 @@ static int prepare(const struct trace_cmd *cmd, struct trace *t)
     if (t->filter && filter_needs(t->filter) & FILTER_NEEDS_MARKS && find_marks(t) != EXIT_OK)
         return EXIT_BAD;
     if (!cmd->conns && !(t->observer = observer_new(&opts)))
-        return cli_error("out of memory");
+        return trace_no_memory(t);
     if (cmd->start && cmd->start(t) != EXIT_OK)
         return EXIT_BAD;
     t->notes |= t->filter && filter_needs(t->filter) & (FILTER_NEEDS_NOTE | FILTER_NEEDS_COLUMN);
     if (t->notes && (!(t->context = context_new(t->memory)) || !ulp_of_context(t->context, &t->ulp)))
-        return cli_error("out of memory");
+        return trace_no_memory(t);
     if (t->filter && filter_needs(t->filter) & FILTER_NEEDS_STREAM && !(t->streams = streams_new()))
-        return cli_error("out of memory");
+        return trace_no_memory(t);
     conn_learn_all(conns_of(cmd, t), t->pairs, t->n_pairs);
     if (t->context)
         conn_learn_all(context_conns(t->context), t->pairs, t->n_pairs);

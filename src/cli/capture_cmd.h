@@ -230,6 +230,8 @@ void trace_give_part(const struct trace_cmd *cmd, struct trace *part, struct pkt
 /* After the last packet: what it has found goes to the share. Returns an exit status. */
 int trace_finish_part(const struct trace_cmd *cmd, struct trace *part, bool unread);
 void trace_free_part(const struct trace_cmd *cmd, struct trace *part);
+/* There is no memory: EXIT_BAD, after a message; none of a part of this process, without which it goes on. */
+int trace_no_memory(const struct trace *t);
 /* Run a command: options, files, output. Returns the exit status. */
 int trace_main(const struct trace_cmd *cmd, int argc, char **argv);
 /* The same for one of several processes: `share`. *read: packets that it read. */

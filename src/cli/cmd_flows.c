@@ -176,13 +176,13 @@ static int start(struct trace *t)
     job->o.tick = on_tick;
     job->o.files = t->files;
     if (!job->o.interval && !timeline_of(t->observer))
-        return cli_error("out of memory");
+        return trace_no_memory(t);
     if (create_commands(job))
         job->meter = meter_new(t->observer, &job->o);
     if (!job->meter)
-        return cli_error("out of memory");
+        return trace_no_memory(t);
     if (t->share && !flows_part_begin(&job->part, t, needs_all(job)))
-        return cli_error("out of memory");
+        return trace_no_memory(t);
     if (!t->share)
         job->owners = host_owners_new(&flows_cmd, t, needs_all(job));
     t->in_parts = host_owners_in(job->owners);

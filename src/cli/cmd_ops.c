@@ -324,12 +324,12 @@ static int start(struct trace *t)
         return cli_error("ops: --groups is about all commands, --why and --follow about one work request");
     trace_tell_filter(t);
     if (!create_parts(job) || !create_commands(job))
-        return cli_error("out of memory");
+        return trace_no_memory(t);
     wqe_table(&job->table, job->columns.n ? &job->columns : NULL, terminal_size().columns);
     job->table.folds = true;
     job->meter = meter_new(t->observer, &o);
     if (!job->meter)
-        return cli_error("out of memory");
+        return trace_no_memory(t);
     t->notes = job->follow != 0;
     if (t->share)
         ops_part_begin(&job->part, t, needs_all(job));
@@ -395,7 +395,7 @@ static const char *join(struct trace *t)
 static int end_part(struct job *job)
 {
     if (!command_list_end(&job->commands, &job->t.out))
-        return cli_error("out of memory");
+        return trace_no_memory(&job->t);
     if (job->commands.n)
         job->part.hosts.why = HOSTS_CARRY;
     return ops_part_save(&job->part, &job->t);

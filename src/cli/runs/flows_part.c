@@ -59,7 +59,7 @@ int flows_part_save(struct flows_part *f, struct trace *t, const struct meter *m
     for (size_t i = 0; i < n; i++)
         if (is_told(s, rows[i]))
             row_pack(&k, rows[i]);
-    return s->found->err ? cli_error("out of memory") : EXIT_OK;
+    return s->found->err ? trace_no_memory(t) : EXIT_OK;
 }
 
 /* --- All parts -------------------------------------------------------------------------------- */

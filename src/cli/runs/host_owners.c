@@ -129,7 +129,8 @@ static bool begin_part(struct host_owners *o, unsigned i)
 {
     struct host_part *mine = &o->of[i];
 
-    mine->share = (struct trace_share){.owners = part_owners(i + 1, o->in.n), .leads = i == 0, .found = &mine->found};
+    mine->share = (struct trace_share){
+        .owners = part_owners(i + 1, o->in.n), .leads = i == 0, .found = &mine->found, .silent = true};
     mine->t = trace_begin_part(o->cmd, o->whole, &mine->share);
     return mine->t && !mine->share.why;
 }

@@ -180,7 +180,7 @@ int ops_part_save(struct ops_part *o, struct trace *t)
     pack_number(&k, (uint64_t)o->first);
     pack_number(&k, o->n);
     buf_mem(s->found, o->rows.p ? o->rows.p : "", o->rows.len);
-    return s->found->err || o->rows.err ? cli_error("out of memory") : EXIT_OK;
+    return s->found->err || o->rows.err ? trace_no_memory(t) : EXIT_OK;
 }
 
 /* --- All parts -------------------------------------------------------------------------------- */

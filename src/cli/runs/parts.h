@@ -27,7 +27,7 @@ struct trace_share {
     uint32_t n_parts;
     bool short_of_memory; /* a part has its options only, as there was no --memory for its connections */
     bool passed_over;     /* the parts do not serve, for lack of --memory only */
-    bool silent;          /* of this process: nobody is told that */
+    bool silent;          /* of parts of this process, which goes on without them: nobody is told why */
     /* `merge`: these parts do not serve: read those of the next number of parts that is there. False: there are no
      * more, and all is to be read. NULL: there are no others */
     bool (*next)(struct trace_share *s);
