@@ -35,7 +35,7 @@ unsigned cores_threads(unsigned asked, unsigned most)
 struct begun {
     void *(*run)(void *user);
     void *user;
-    cpu_set_t all;
+    cpu_set_t all; /* none: not known */
 };
 
 static void *begin(void *user)
@@ -43,7 +43,8 @@ static void *begin(void *user)
     struct begun b = *(struct begun *)user;
 
     free(user);
-    sched_setaffinity(0, sizeof b.all, &b.all);
+    if (CPU_COUNT(&b.all))
+        sched_setaffinity(0, sizeof b.all, &b.all);
     return b.run(b.user);
 }
 
@@ -65,7 +66,7 @@ bool cores_start(pthread_t *id, void *(*run)(void *user), void *user)
 {
     struct begun *b = malloc(sizeof *b);
     pthread_attr_t a;
-    bool done = false;
+    bool done;
 
     if (!b)
         return false;
@@ -73,10 +74,12 @@ bool cores_start(pthread_t *id, void *(*run)(void *user), void *user)
     mallopt(M_ARENA_MAX, CORES_ARENAS);
     pthread_attr_init(&a);
     pthread_attr_setstacksize(&a, CORES_STACK);
-    if (sched_getaffinity(0, sizeof b->all, &b->all) == 0) {
-        begin_elsewhere(&a, &b->all);
+    if (sched_getaffinity(0, sizeof b->all, &b->all) < 0)
+        CPU_ZERO(&b->all);
+    begin_elsewhere(&a, &b->all);
+    done = pthread_create(id, &a, begin, b) == 0;
+    if (!done && pthread_attr_setaffinity_np(&a, 0, &b->all) == 0) /* again, without a choice of processors */
         done = pthread_create(id, &a, begin, b) == 0;
-    }
     pthread_attr_destroy(&a);
     if (!done)
         free(b);

@@ -1,4 +1,5 @@
 /* layer 5 (test): frames that several threads take and show by turns: each one once, in order, whoever shows it. */
+#include "src/cores/cores.h"
 #include "src/cores/turns.h"
 
 #include "src/cap/cap.h"
@@ -9,6 +10,7 @@
 #include <criterion/criterion.h>
 #include <glob.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -191,6 +193,25 @@ Test(turns, when_one_has_taken_enough_all_threads_end, .timeout = 60)
         cr_assert_eq(l.n_taken, MANY / 2);
         cr_assert_leq(l.n_read, MANY / 2 + TURNS_FRAMES * (threads + 1));
     }
+}
+
+/* A thread begins on another processor than who starts it, and may use all that the process may. */
+static void *note_processors(void *set)
+{
+    cr_assert_eq(sched_getaffinity(0, sizeof(cpu_set_t), set), 0);
+    return NULL;
+}
+
+Test(turns, a_thread_may_use_all_processors)
+{
+    cpu_set_t mine, its;
+    pthread_t id;
+
+    cr_assert_eq(sched_getaffinity(0, sizeof mine, &mine), 0);
+    CPU_ZERO(&its);
+    cr_assert(cores_start(&id, note_processors, &its));
+    pthread_join(id, NULL);
+    cr_expect(CPU_EQUAL(&mine, &its));
 }
 
 /* --- Parts ------------------------------------------------------------------------------------- */

@@ -39,13 +39,13 @@ struct hosts_part {
 };
 /* What parts use of the tables that all hosts share in one process. */
 enum hosts_use {
-    HOSTS_EPISODES,
-    HOSTS_PORTS,
-    HOSTS_GUESSES,
-    HOSTS_CNPS,
-    HOSTS_FLOWS,
-    HOSTS_ROOM,
-    HOSTS_SIGHTS,
+    HOSTS_EPISODES, /* as in struct timeline_use: episodes, */
+    HOSTS_PORTS,    /* ports, */
+    HOSTS_GUESSES,  /* guesses, */
+    HOSTS_CNPS,     /* cnps */
+    HOSTS_FLOWS,    /* flows that are kept */
+    HOSTS_ROOM,     /* bytes: room.most */
+    HOSTS_SIGHTS,   /* as in struct conn_counts */
     HOSTS_USES,
 };
 /* Before the packet is observed. */
