@@ -17,7 +17,7 @@
 struct shared_run {
     const struct trace_cmd *cmd;
     struct trace *t;
-    const char *file;
+    const char **files; /* one, and NULL */
     struct host_owners *o;
     struct in_parts *in;
     uint64_t given[HOST_OWNERS_MOST];
@@ -25,10 +25,11 @@ struct shared_run {
 
 static struct shared_run begin(const struct trace_cmd *cmd, const char *path, unsigned threads, uint64_t memory)
 {
-    struct shared_run r = {.cmd = cmd, .t = trace_new(cmd), .file = path};
+    struct shared_run r = {.cmd = cmd, .t = trace_new(cmd), .files = calloc(2, sizeof *r.files)};
 
-    cr_assert_not_null(r.t);
-    r.t->files = r.t->paths = &r.file;
+    cr_assert(r.t && r.files);
+    r.files[0] = path;
+    r.t->files = r.t->paths = r.files;
     r.t->n_files = 1;
     r.t->cores = threads;
     r.t->memory = memory;
@@ -45,6 +46,7 @@ static void end(struct shared_run *r)
     host_owners_free(r->o);
     observer_free(r->t->observer);
     free(r->t);
+    free(r->files);
 }
 
 /* Give a packet to the parts. False: there are enough. */
@@ -79,7 +81,7 @@ static const char *give_all(struct shared_run *r)
     struct pkt p;
     bool more = true;
 
-    cr_assert_eq(cap_open(&in, r->file, 0, NULL, &err), 0, "%s", r->file);
+    cr_assert_eq(cap_open(&in, r->files[0], 0, NULL, &err), 0, "%s", r->files[0]);
     while (more && cap_next(in, &f) > 0) {
         pkt_decode(&p, &f, &r->t->decode);
         more = give(r, &p);
