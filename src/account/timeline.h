@@ -106,6 +106,8 @@ void timeline_last_frame(struct timeline *t, uint32_t tap, ns_t ts);
 struct timeline_use {
     uint64_t episodes, ports, guesses, cnps;
     bool pauses;
+    bool peers; /* whether a responder is dead was asked, which depends on what it sends to other hosts, and they to it
+                 */
     bool gathers; /* what a requester lost after CNPs depends on those of other hosts that send to the same one */
 };
 struct timeline_use timeline_use(const struct timeline *t);

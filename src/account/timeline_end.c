@@ -49,6 +49,7 @@ static ns_t last_frame_of_peer(struct timeline *t, const struct flow *f)
     const struct host_seen *h = host_at(t, &f->dst, f->tap);
     ns_t last = h->any && h->tap == f->tap && conn_addr_eq(&h->addr, &f->dst) ? h->last : 0;
 
+    t->peers = true;
     for (uint32_t i = 0; i < conn_counts(observer_conns(t->observer)).flows; i++)
         if (t->seen[i].any && t->seen[i].last > last && flows[i].tap == f->tap && conn_addr_eq(&flows[i].src, &f->dst))
             last = t->seen[i].last;
@@ -56,11 +57,12 @@ static ns_t last_frame_of_peer(struct timeline *t, const struct flow *f)
 }
 
 /* Number of retries without a response, of all connections to the destination host of `f`. */
-static uint32_t tries_to(const struct timeline *t, const struct flow *f)
+static uint32_t tries_to(struct timeline *t, const struct flow *f)
 {
     const struct flow *flows = conn_flows(observer_conns(t->observer));
     uint32_t n = 0;
 
+    t->peers = true;
     for (uint32_t i = 0; i < conn_counts(observer_conns(t->observer)).flows; i++)
         if (t->dirs[i] && flows[i].tap == f->tap && conn_addr_eq(&flows[i].dst, &f->dst))
             n += t->dirs[i]->tail;

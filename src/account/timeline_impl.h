@@ -407,7 +407,7 @@ struct timeline {
     struct port spare; /* of all hosts for which there is no memory */
     struct early_cnp cnps[EARLY_CNPS];
     bool have_cnps;       /* any of them */
-    bool gathers;         /* as in struct timeline_use */
+    bool gathers, peers;  /* as in struct timeline_use */
     uint32_t cnp_guesses; /* flows looked at for them, GUESSES_MOST at most */
     struct paused pauses[PAUSES];
     uint64_t unpaused[PAUSE_CLASSES]; /* by class: DSCPs of which requests passed while it was paused, a mask */

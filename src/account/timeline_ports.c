@@ -84,6 +84,7 @@ struct timeline_use timeline_use(const struct timeline *t)
                              .ports = t->n_ports,
                              .guesses = t->cnp_guesses,
                              .pauses = t->n_pauses != 0,
+                             .peers = t->peers,
                              .gathers = t->gathers};
 
     for (unsigned i = 0; i < EARLY_CNPS && t->have_cnps; i++)

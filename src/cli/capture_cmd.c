@@ -349,7 +349,7 @@ unsigned trace_may_apart(const struct trace *t)
     return t->cores || bytes >= APART_FROM ? min_u32(cores_threads(t->cores, TURNS_MOST), TURNS_MOST) : 0;
 }
 
-/* `share` NULL: one process, or what several have found. `again` not NULL: in this process pairs of addresses may be
+/* `share` NULL: one process, or what several have found. `again` not NULL: in this process packets may be
  * shared out, if *again is false; it becomes true if all is to be read once more. */
 static int run_arguments(const struct trace_cmd *cmd, int argc, char **argv, struct trace_share *share, uint64_t *read,
                          bool *again)

@@ -210,7 +210,7 @@ static inline unsigned trace_threads(const struct trace *t)
 {
     return !t->cores && t->share && t->share->found ? 1 : t->cores;
 }
-/* For start(): in how many parts pairs of addresses may be shared out in this process; 0: not at all, as there is one
+/* For start(): in how many parts packets may be shared out in this process; 0: not at all, as there is one
  * thread, or the files are small, or cannot be read once more. */
 unsigned trace_may_apart(const struct trace *t);
 /* What the options say to the judge, the explainer and the meter of a view that has all three. */

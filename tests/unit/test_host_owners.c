@@ -90,8 +90,8 @@ static const char *give_all(struct shared_run *r)
     return join(r);
 }
 
-/* Request number `n`, a SEND of UC, from host `from` to host `to`, one after the other. */
-static bool give_request(struct shared_run *r, unsigned n, unsigned from, unsigned to)
+/* Packet number `n`, from host `from` to host `to`, one after the other. */
+static bool give_packet(struct shared_run *r, unsigned n, unsigned from, unsigned to, uint8_t opcode)
 {
     static const uint8_t head[60] = {0,    0,    0, 0,  0,  1,  0,    0, 0,    0,    0, 2, 8,  0,    0x45, 0, 0,    46,
                                      0,    0,    0, 0,  64, 17, 0,    0, 10,   0,    0, 1, 10, 0,    0,    2, 0xc0, 0,
@@ -104,10 +104,17 @@ static bool give_request(struct shared_run *r, unsigned n, unsigned from, unsign
     memcpy(data, head, sizeof head);
     data[29] = (uint8_t)from;
     data[33] = (uint8_t)to;
+    data[42] = opcode;
     store_be32(data + 50, n);
     pkt_decode(&p, &f, &(struct decode_opts){.verify = false});
     cr_assert(p.have & H_BTH);
     return give(r, &p);
+}
+
+/* A SEND of UC. */
+static bool give_request(struct shared_run *r, unsigned n, unsigned from, unsigned to)
+{
+    return give_packet(r, n, from, to, 0x24);
 }
 
 /* Packets until there are enough: for that reason. `star`: all are from one host. */
@@ -189,11 +196,23 @@ Test(host_owners, packets_that_do_not_follow_each_other_in_time_end_them)
 /* One that has most packets would follow all of them, beside others that follow some again. */
 Test(host_owners, a_host_that_sends_most_packets_ends_them)
 {
-    const char *why = "a host sends or gets most packets";
+    const char *why = "a part would follow most packets";
 
     cr_expect_eq(until_enough(&flows_cmd, 0, 40, false, why), MANY);
     cr_expect_lt(until_enough(&flows_cmd, 0, 40, true, why), MANY);
     cr_expect_lt(until_enough(&flows_cmd, 0, 2, false, why), MANY);
+}
+
+/* Each part would follow all of them. */
+Test(host_owners, datagrams_end_them)
+{
+    struct shared_run r = begin(&ops_cmd, "captures/rping_ipv4.pcap", HOST_OWNERS_LEAST, 0);
+    unsigned n = 0;
+
+    while (n < MANY && give_packet(&r, n, 1 + n % 40, 2 + n % 40, 0x64)) /* UD, SEND Only */
+        n++;
+    cr_expect_lt(n, MANY);
+    end(&r);
 }
 
 /* What the parts find is kept until all have found it: an eighth of --memory at most. */

@@ -11,7 +11,8 @@
 #include <stdlib.h>
 
 /* Packets after which it is asked, once, how evenly they are shared out. If a part follows more than so many percent of
- * them, parts are of no use: one host talks to all others, or there are two. */
+ * them, parts are of no use: one host talks to all others, there are few hosts, or many packets are of all parts, such
+ * as datagrams. */
 #define LOOK_AT        16384
 #define FOLLOWED_MOST  75
 #define KEPT_OF_MEMORY 8 /* what all parts have found takes as much of --memory as 1 / this, at most */
@@ -73,14 +74,17 @@ static uint64_t parts_of(struct in_parts *in, const struct pkt *p)
     conn_addr_of(p, &src, &dst);
     tells = first_seen(&o->first[f->file], p, conn_addr_hash(&src));
     if (UNLIKELY(++o->packets == LOOK_AT && are_uneven(o)))
-        return not_shared(o, "a host sends or gets most packets");
-    if (UNLIKELY(tells || !hosts_part_is_theirs(p)))
+        return not_shared(o, "a part would follow most packets");
+    if (UNLIKELY(!hosts_part_is_theirs(p))) {
+        for (unsigned i = 0; i < in->n; i++)
+            o->given[i]++;
         return TURNS_ALL;
+    }
     a = hosts_part_owner(&src, f->file) * in->n / CONN_OWNERS;
     b = hosts_part_owner(&dst, f->file) * in->n / CONN_OWNERS;
     o->given[a]++;
     o->given[b] += a != b;
-    return TURNS_PART(a) | TURNS_PART(b);
+    return UNLIKELY(tells) ? TURNS_ALL : TURNS_PART(a) | TURNS_PART(b);
 }
 
 static void take(struct in_parts *in, unsigned part, struct pkt *p)

@@ -76,6 +76,8 @@ const char *hosts_part_why(const struct hosts_part *h, const struct trace *t)
         return "there are pause frames";
     if (use.gathers)
         return "requesters of several hosts that send to one slow down after CNPs";
+    if (use.peers)
+        return "retries of a requester had no response, and its peer may be dead";
     if (n.evicted || room->refused || room->declined)
         return ROOM_IS_SHORT;
     return h->why;
