@@ -8,8 +8,11 @@
 
 #include <stdlib.h>
 
-#define ROWS_MAX  (1u << 30) /* of a part that is read, at most */
-#define ROW_LEAST 40         /* bytes of one */
+#define ROWS_MAX (1u << 30) /* of a part that is read, at most */
+/* In ops_place.nth: a datagram is over at its own packet, after what other work requests were over by it: of these the
+ * part that leads may have followed none. */
+#define DATAGRAM  (1u << 31)
+#define ROW_LEAST 40 /* bytes of one */
 
 /* Where a work request is in the order of one process. */
 struct ops_place {
@@ -147,13 +150,15 @@ void ops_part_packet(struct ops_part *o, const struct pkt *p, const struct meter
 void ops_part_over(struct ops_part *o, const struct trace_share *s, const struct ops_row *r, const struct meter *m)
 {
     struct ops_place p = {.over = o->hosts.numbers.now, .nth = o->nth++, .id = r->w.id, .late = r->late};
+    bool grams = r->row->grams;
     struct meter_row ends = *r->row;
     struct pack k = {.out = &o->rows};
     struct ops_row row = *r;
 
     if (r->w.name)
         o->hosts.why = "there are operations of another transport";
-    if (r->row->grams ? !s->leads : !hosts_part_has(s, &r->row->src, r->row->file))
+    p.nth |= grams ? DATAGRAM : 0;
+    if (grams ? !s->leads : !hosts_part_has(s, &r->row->src, r->row->file))
         return;
     note_numbers(o, m);
     if (!r->w.id || r->w.id > o->n_places)
