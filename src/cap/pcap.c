@@ -35,7 +35,7 @@ static int pcap_next(struct cap *c, struct frame *f)
         iface = erf_iface(c, f->data);
     }
     cap_frame(c, f, iface, caplen, len);
-    source_skip(s, c->record_head + caplen);
+    source_took(s, c->record_head + caplen);
     c->frames++;
     return 1;
 }

@@ -404,7 +404,7 @@ static int pcapng_next(struct cap *c, struct frame *f)
             rc = block_other(c, type, b, len);
         if (UNLIKELY(rc < 0))
             return rc;
-        source_skip(&c->src, len);
+        source_took(&c->src, len);
         if (LIKELY(rc > 0)) {
             c->frames++;
             return 1;

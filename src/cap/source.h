@@ -2,6 +2,7 @@
 #ifndef RDMATRACE_SOURCE_H
 #define RDMATRACE_SOURCE_H
 
+#include "fetch.h"
 #include "src/cap/cap.h"
 #include "types.h"
 
@@ -80,6 +81,17 @@ static inline size_t source_left(const struct source *s)
 static inline void source_skip(struct source *s, size_t n)
 {
     s->p += n;
+}
+
+/* Consume a record of `n` bytes, and fetch what is looked at of the next one: its head, and the one behind it, if it is
+ * as long. */
+static inline void source_took(struct source *s, size_t n)
+{
+    s->p += n;
+    if (LIKELY(source_left(s) > n)) {
+        fetch(s->p, 2 * CACHE_LINE);
+        fetch(s->p + n, CACHE_LINE);
+    }
 }
 
 /* Consume `n` bytes that need not be in the buffer. Returns their number, less than `n` only if the input ends. */

@@ -3,26 +3,39 @@
 
 #include "bits.h"
 #include "dissect/pkt.h"
+#include "fetch.h"
 #include "src/conn/packet.h"
 #include "src/taps/marking.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#define PROBES 16 /* places of the table tried for a packet */
-#define FIRST  64 /* pairs of a link kept until the order of its taps is known */
-#define ENOUGH 4  /* in each direction, to know that order */
-#define TAPS   64 /* taps of which the resolution of time stamps is known */
-#define COPIES 4  /* of a packet kept: it is compared with those at so many taps */
+#define PROBES  16 /* places of the table tried for a packet */
+#define FIRST   64 /* pairs of a link kept until the order of its taps is known */
+#define ENOUGH  4  /* in each direction, to know that order */
+#define TAPS    64 /* taps of which the resolution of time stamps is known */
+#define COPIES  4  /* of a packet kept: it is compared with those at so many taps */
+#define SOON    8  /* packets from the time when the places of one are fetched until it is looked up */
+#define NOWHERE UINT32_MAX
 
 /* A packet waiting for its copies at other taps. */
 struct waiting {
-    uint64_t key;  /* 0: free */
     bool doubtful; /* its tap saw this key twice: it matches none */
     uint8_t n;     /* copies: at one tap; at several, it was matched */
     uint8_t tos[COPIES];
     uint32_t tap[COPIES];
     ns_t ts[COPIES];
+};
+
+/* A packet as a tap saw it. */
+struct seen {
+    uint64_t key;
+    struct conn_addr src, dst;
+    ns_t ts;
+    uint32_t tap;
+    uint16_t payload; /* bytes of it, at most UINT16_MAX */
+    uint8_t tos;
+    bool doubtful; /* a request that is not in order: it may have been sent before */
 };
 
 /* Times of a packet at both taps of a link. */
@@ -43,6 +56,7 @@ struct link {
 };
 
 struct taps {
+    uint64_t *keys; /* of the packets waiting: a search looks at many of them, so they lie together; 0: free */
     struct waiting *waiting;
     uint32_t n_waiting, n_matched; /* all; of these, those that were matched */
     unsigned sample;               /* only keys whose lowest `sample` bits are 0 are kept, */
@@ -52,6 +66,8 @@ struct taps {
     uint32_t tap[TAPS]; /* taps seen, */
     bool fine[TAPS];    /* and whether one of their time stamps is no multiple of 1 us */
     uint32_t n_taps;
+    struct seen soon[SOON]; /* ring of the latest packets, which were not looked up yet */
+    uint64_t n_seen;        /* packets that came to it */
 };
 
 /* --- Pairs: the order of the taps ------------------------------------------------------------- */
@@ -122,19 +138,16 @@ static uint8_t tos_of(const struct pkt *p)
 }
 
 /* Packet `p` is the same as copy `i` of the one waiting in `w`: add both times to the link of the two taps. */
-static void matched(struct taps *t, const struct waiting *w, unsigned i, const struct pkt *p,
-                    const struct conn_addr *src, const struct conn_addr *dst)
+static void matched(struct taps *t, const struct waiting *w, unsigned i, const struct seen *p)
 {
-    uint32_t tap = conn_tap_of(p->frame);
-    ns_t ts = p->frame->ts;
-    bool up = memcmp(src->b, dst->b, sizeof src->b) < 0, swapped = tap < w->tap[i];
-    const struct conn_addr *low = up ? src : dst, *high = up ? dst : src;
-    const uint32_t pair[2] = {swapped ? tap : w->tap[i], swapped ? w->tap[i] : tap};
-    struct sight s = {.t = {swapped ? ts : w->ts[i], swapped ? w->ts[i] : ts}, .up = up};
+    bool up = memcmp(p->src.b, p->dst.b, sizeof p->src.b) < 0, swapped = p->tap < w->tap[i];
+    const struct conn_addr *low = up ? &p->src : &p->dst, *high = up ? &p->dst : &p->src;
+    const uint32_t pair[2] = {swapped ? p->tap : w->tap[i], swapped ? w->tap[i] : p->tap};
+    struct sight s = {.t = {swapped ? p->ts : w->ts[i], swapped ? w->ts[i] : p->ts}, .up = up};
     const struct marking_sight m = {.t = {s.t[0], s.t[1]},
-                                    .len = (uint16_t)min_u32(p->payload_len, UINT16_MAX),
+                                    .len = p->payload,
                                     .up = up,
-                                    .tos = {swapped ? tos_of(p) : w->tos[i], swapped ? w->tos[i] : tos_of(p)}};
+                                    .tos = {swapped ? p->tos : w->tos[i], swapped ? w->tos[i] : p->tos}};
     struct link *l = link_of(t, pair, low, high);
 
     if (!l)
@@ -169,11 +182,11 @@ static bool is_sampled(unsigned sample, uint64_t key)
     return !(key & ((UINT64_C(1) << sample) - 1));
 }
 
-static void drop(struct taps *t, struct waiting *w)
+static void drop(struct taps *t, uint32_t at)
 {
     t->n_waiting--;
-    t->n_matched -= w->n > 1;
-    w->key = 0;
+    t->n_matched -= t->waiting[at].n > 1;
+    t->keys[at] = 0;
 }
 
 /* Drop half of the packets that were matched, which only a third tap needs; if there are none, half of the others. */
@@ -182,25 +195,29 @@ static void sample_less(struct taps *t)
     bool all = !t->n_matched;
     unsigned sample = all ? ++t->sample : ++t->sample_matched;
 
-    for (uint32_t i = 0; i < TAPS_WAITING; i++) {
-        struct waiting *w = &t->waiting[i];
-        if (w->key && (all || w->n > 1) && !is_sampled(sample, w->key))
-            drop(t, w);
-    }
+    for (uint32_t i = 0; i < TAPS_WAITING; i++)
+        if (t->keys[i] && (all || t->waiting[i].n > 1) && !is_sampled(sample, t->keys[i]))
+            drop(t, i);
 }
 
-/* The waiting packet with this key; NULL: none, and *place is a free place for it (NULL: none). */
-static struct waiting *find(struct taps *t, uint64_t key, struct waiting **place)
+/* The place of the table that is tried first for a packet. */
+static uint32_t place_of(uint64_t key)
 {
-    *place = NULL;
+    return (uint32_t)(key >> 20) & (TAPS_WAITING - 1);
+}
+
+/* Where the packet with this key waits; NOWHERE: it does not, and *place is a free place for it, or NOWHERE. */
+static uint32_t find(const struct taps *t, uint64_t key, uint32_t *place)
+{
+    *place = NOWHERE;
     for (uint32_t i = 0; i < PROBES; i++) {
-        struct waiting *w = &t->waiting[((key >> 20) + i) & (TAPS_WAITING - 1)];
-        if (w->key == key)
-            return w;
-        if (!w->key && !*place)
-            *place = w;
+        uint32_t at = (place_of(key) + i) & (TAPS_WAITING - 1);
+        if (t->keys[at] == key)
+            return at;
+        if (!t->keys[at] && *place == NOWHERE)
+            *place = at;
     }
-    return NULL;
+    return NOWHERE;
 }
 
 static bool has_copy_of(const struct waiting *w, uint32_t tap)
@@ -212,50 +229,75 @@ static bool has_copy_of(const struct waiting *w, uint32_t tap)
 }
 
 /* Another tap saw the waiting packet: compare its time with those of all taps that did. */
-static void add_copy(struct taps *t, struct waiting *w, const struct pkt *p, const struct conn_addr *src,
-                     const struct conn_addr *dst)
+static void add_copy(struct taps *t, uint32_t at, const struct seen *p)
 {
+    struct waiting *w = &t->waiting[at];
+
     for (unsigned i = 0; i < w->n; i++)
-        matched(t, w, i, p, src, dst);
+        matched(t, w, i, p);
     if (w->n < COPIES) {
         t->n_matched += w->n == 1;
-        w->tap[w->n] = conn_tap_of(p->frame);
-        w->tos[w->n] = tos_of(p);
-        w->ts[w->n++] = p->frame->ts;
+        w->tap[w->n] = p->tap;
+        w->tos[w->n] = p->tos;
+        w->ts[w->n++] = p->ts;
     }
-    if (!is_sampled(t->sample_matched, w->key))
-        drop(t, w);
+    if (!is_sampled(t->sample_matched, t->keys[at]))
+        drop(t, at);
 }
 
-static void look(struct taps *t, const struct pkt *p, const struct event *e)
+static void look_up(struct taps *t, const struct seen *p)
 {
+    uint32_t place, at;
+    struct waiting *w;
+
+    if (!is_sampled(t->sample, p->key))
+        return;
+    at = find(t, p->key, &place);
+    w = at == NOWHERE ? NULL : &t->waiting[at];
+    if (w && w->n > 1 && (p->doubtful || has_copy_of(w, p->tap))) { /* it was sent again */
+        drop(t, at);
+        place = at;
+        w = NULL;
+    }
+    if (w && !has_copy_of(w, p->tap) && !w->doubtful && !p->doubtful) {
+        add_copy(t, at, p);
+    } else if (w) {
+        w->doubtful = true;
+    } else if (place != NOWHERE && t->n_waiting < TAPS_WAITING / 4 * 3) {
+        t->keys[place] = p->key;
+        t->waiting[place] =
+            (struct waiting){.doubtful = p->doubtful, .n = 1, .tos = {p->tos}, .tap = {p->tap}, .ts = {p->ts}};
+        t->n_waiting++;
+    } else {
+        sample_less(t);
+    }
+}
+
+/* Where the places of a packet are depends on its key: they are not in the caches. So they are fetched now, and the
+ * packet is looked up when SOON others have come. */
+static void note_packet(struct taps *t, const struct event *e)
+{
+    struct seen *s = &t->soon[t->n_seen % SOON];
+    const struct pkt *p = e->p;
     struct conn_addr src, dst;
-    uint32_t tap = conn_tap_of(p->frame);
-    bool doubtful = e->kind == EVENT_REQUEST && e->as != SEEN_NEW && e->as != SEEN_GAP;
-    struct waiting *w, *place;
     uint64_t key;
 
     conn_addr_of(p, &src, &dst);
     key = key_of(p, &src, &dst);
     if (!is_sampled(t->sample, key))
         return;
-    w = find(t, key, &place);
-    if (w && w->n > 1 && (doubtful || has_copy_of(w, tap))) { /* it was sent again */
-        drop(t, w);
-        place = w;
-        w = NULL;
-    }
-    if (w && !has_copy_of(w, tap) && !w->doubtful && !doubtful) {
-        add_copy(t, w, p, &src, &dst);
-    } else if (w) {
-        w->doubtful = true;
-    } else if (place && t->n_waiting < TAPS_WAITING / 4 * 3) {
-        *place = (struct waiting){
-            .key = key, .doubtful = doubtful, .n = 1, .tos = {tos_of(p)}, .tap = {tap}, .ts = {p->frame->ts}};
-        t->n_waiting++;
-    } else {
-        sample_less(t);
-    }
+    if (t->n_seen++ >= SOON)
+        look_up(t, s);
+    fetch(&t->keys[place_of(key)], PROBES * sizeof *t->keys);
+    fetch_to_write(&t->waiting[place_of(key)], sizeof *t->waiting);
+    *s = (struct seen){.key = key,
+                       .src = src,
+                       .dst = dst,
+                       .ts = p->frame->ts,
+                       .tap = conn_tap_of(p->frame),
+                       .payload = (uint16_t)min_u32(p->payload_len, UINT16_MAX),
+                       .tos = tos_of(p),
+                       .doubtful = e->kind == EVENT_REQUEST && e->as != SEEN_NEW && e->as != SEEN_GAP};
 }
 
 /* Note the tap, and the resolution of its time stamps. */
@@ -284,7 +326,7 @@ static void on_event(void *user, const struct event *e)
     note_tap(t, f);
     if (e->p->bth.opcode & 0x80 || t->sample > 20) /* no packet of a connection; or the sample is too small */
         return;
-    look(t, e->p, e);
+    note_packet(t, e);
 }
 
 struct taps *taps_new(struct observer *o)
@@ -294,8 +336,9 @@ struct taps *taps_new(struct observer *o)
 
     if (!t)
         return NULL;
+    t->keys = calloc(TAPS_WAITING, sizeof *t->keys);
     t->waiting = calloc(TAPS_WAITING, sizeof *t->waiting);
-    if (!t->waiting || !observer_subscribe(o, &s)) {
+    if (!t->keys || !t->waiting || !observer_subscribe(o, &s)) {
         taps_free(t);
         return NULL;
     }
@@ -310,12 +353,16 @@ void taps_free(struct taps *t)
         free(t->links[i]->marking.of);
         free(t->links[i]);
     }
+    free(t->keys);
     free(t->waiting);
     free(t);
 }
 
 void taps_end(struct taps *t)
 {
+    for (uint64_t i = t->n_seen > SOON ? t->n_seen - SOON : 0; i < t->n_seen; i++)
+        look_up(t, &t->soon[i % SOON]);
+    t->n_seen = 0;
     for (uint32_t i = 0; i < t->n_links; i++)
         clock_hull_end(&t->links[i]->hull[t->links[i]->up_first]);
 }
