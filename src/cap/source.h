@@ -83,8 +83,9 @@ static inline void source_skip(struct source *s, size_t n)
     s->p += n;
 }
 
-/* Consume a record of `n` bytes, and fetch what is looked at of the next one: its head, and the one behind it, if it is
- * as long. */
+/* Consume a record of `n` bytes, and fetch the header of the next one into the caches, and the end of that one, if it
+ * is as long. Of several files one record each is read by turns: the processor does not fetch the next one by itself.
+ */
 static inline void source_took(struct source *s, size_t n)
 {
     s->p += n;

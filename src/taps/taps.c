@@ -15,7 +15,7 @@
 #define ENOUGH  4  /* in each direction, to know that order */
 #define TAPS    64 /* taps of which the resolution of time stamps is known */
 #define COPIES  4  /* of a packet kept: it is compared with those at so many taps */
-#define SOON    8  /* packets from the time when the places of one are fetched until it is looked up */
+#define SOON    8  /* a packet is looked up when so many others have come; its places are fetched meanwhile */
 #define NOWHERE UINT32_MAX
 
 /* A packet waiting for its copies at other taps. */
@@ -273,8 +273,8 @@ static void look_up(struct taps *t, const struct seen *p)
     }
 }
 
-/* Where the places of a packet are depends on its key: they are not in the caches. So they are fetched now, and the
- * packet is looked up when SOON others have come. */
+/* A packet's place in the table depends on its key, and is hardly ever in the caches: fetch it now, and look the packet
+ * up when SOON others have come. */
 static void note_packet(struct taps *t, const struct event *e)
 {
     struct seen *s = &t->soon[t->n_seen % SOON];
