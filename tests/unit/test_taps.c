@@ -74,6 +74,14 @@ Test(taps, offset_and_order_of_two_taps)
     cr_assert_not(taps_offset(taps, 0, 2, 0).known);
 }
 
+/* Four pairs in each direction are enough: the last one is that of the last two packets. */
+Test(taps, the_last_packets_count)
+{
+    talk(4, 5 * NS_PER_MS, 0);
+    taps_end(taps);
+    cr_assert(taps_offset(taps, 0, 1, 1000 * NS_PER_S).known);
+}
+
 Test(taps, losses_do_not_matter)
 {
     struct tap_offset o;
