@@ -20,7 +20,7 @@ struct taps;
 struct taps *taps_new(struct observer *o);
 void taps_free(struct taps *t);
 
-/* After the last packet. */
+/* After the last packet. Before, what follows leaves the latest few packets out. */
 void taps_end(struct taps *t);
 
 /* Offset of the clocks of two taps at a time. */
